@@ -11,18 +11,18 @@ static enum printer_cell_type binding_role(struct printer_row *row)
 	return printer_put_bytes(row, printer_text(row, &row->object, "roleRef.name"));
 }
 
-static enum printer_cell_type binding_subjects(struct printer_row *row, const char *kind)
+static enum printer_cell_type binding_subjects(struct printer_row *row)
 {
 	struct value_iter iter = printer_items(row, &row->object, "subjects");
 	bool more = false;
 	struct value subject;
 
 	while (printer_next(row, &iter, &subject)) {
-		if (!printer_is(row, &subject, "kind", kind))
+		if (!printer_is(row, &subject, "kind", row->of))
 			continue;
 		buf_str(row->text, more ? ", " : "");
 		more = true;
-		if (strcmp(kind, "ServiceAccount") == 0) {
+		if (strcmp(row->of, "ServiceAccount") == 0) {
 			(void)printer_put_bytes(row, printer_text(row, &subject, "namespace"));
 			buf_byte(row->text, '/');
 		}
@@ -31,27 +31,12 @@ static enum printer_cell_type binding_subjects(struct printer_row *row, const ch
 	return PRINTER_STRING;
 }
 
-static enum printer_cell_type binding_users(struct printer_row *row)
-{
-	return binding_subjects(row, "User");
-}
-
-static enum printer_cell_type binding_groups(struct printer_row *row)
-{
-	return binding_subjects(row, "Group");
-}
-
-static enum printer_cell_type binding_accounts(struct printer_row *row)
-{
-	return binding_subjects(row, "ServiceAccount");
-}
-
 /* KIND is the binding's. */
 #define BINDING_CELLS(role, kind) \
 	CELL_NAME, CELL_FUNCTION("Role", "string", 0, binding_role, role), CELL_AGE, \
-		CELL_FUNCTION("Users", "string", 1, binding_users, "Users in the " kind), \
-		CELL_FUNCTION("Groups", "string", 1, binding_groups, "Groups in the " kind), \
-		CELL_FUNCTION("ServiceAccounts", "string", 1, binding_accounts, \
+		CELL_FUNCTION_OF("Users", 1, binding_subjects, "User", "Users in the " kind), \
+		CELL_FUNCTION_OF("Groups", 1, binding_subjects, "Group", "Groups in the " kind), \
+		CELL_FUNCTION_OF("ServiceAccounts", 1, binding_subjects, "ServiceAccount", \
 			"ServiceAccounts in the " kind)
 
 static const struct printer_cell_row binding_cells[] = {BINDING_CELLS(

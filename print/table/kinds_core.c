@@ -55,25 +55,15 @@ static enum printer_cell_type node_roles(struct printer_row *row)
 	return printer_put(row, n ? "" : "<none>");
 }
 
-static enum printer_cell_type node_address(struct printer_row *row, const char *type)
+static enum printer_cell_type node_address(struct printer_row *row)
 {
 	struct value_iter iter = printer_items(row, &row->object, "status.addresses");
 	struct value address;
 
 	while (printer_next(row, &iter, &address))
-		if (printer_is(row, &address, "type", type))
+		if (printer_is(row, &address, "type", row->of))
 			return printer_put_bytes(row, printer_text(row, &address, "address"));
 	return printer_put(row, "<none>");
-}
-
-static enum printer_cell_type node_internal_ip(struct printer_row *row)
-{
-	return node_address(row, "InternalIP");
-}
-
-static enum printer_cell_type node_external_ip(struct printer_row *row)
-{
-	return node_address(row, "ExternalIP");
 }
 
 static enum printer_cell_type node_kernel(struct printer_row *row)
@@ -87,6 +77,18 @@ static enum printer_cell_type node_kernel(struct printer_row *row)
 	return PRINTER_STRING;
 }
 
+#define ABOUT_ADDRESSES \
+	"List of addresses reachable to the node. Queried from cloud provider, if " \
+	"available. More info: " \
+	"https://kubernetes.io/docs/reference/node/node-status/#addresses Note: This " \
+	"field is declared as mergeable, but the merge key is not sufficiently unique, " \
+	"which can cause data corruption when it is merged. Callers should instead use a " \
+	"full-replacement patch. See https://pr.k8s.io/79391 for an example. Consumers " \
+	"should assume that addresses can change during the lifetime of a Node. However, " \
+	"there are some exceptions where this may not be possible, such as Pods that " \
+	"inherit a Node's address in its own status or consumers of the downward API " \
+	"(status.hostIP)."
+
 static const struct printer_cell_row node_cells[] = {
 	CELL_NAME,
 	CELL_FUNCTION("Status", "string", 0, node_status, "The status of the node"),
@@ -94,28 +96,8 @@ static const struct printer_cell_row node_cells[] = {
 	CELL_AGE,
 	CELL_TEXT("Version", "status.nodeInfo.kubeletVersion", NULL,
 		"Kubelet Version reported by the node."),
-	CELL_FUNCTION("Internal-IP", "string", 1, node_internal_ip,
-		"List of addresses reachable to the node. Queried from cloud provider, if "
-		"available. More info: "
-		"https://kubernetes.io/docs/reference/node/node-status/#addresses Note: This "
-		"field is declared as mergeable, but the merge key is not sufficiently unique, "
-		"which can cause data corruption when it is merged. Callers should instead use a "
-		"full-replacement patch. See https://pr.k8s.io/79391 for an example. Consumers "
-		"should assume that addresses can change during the lifetime of a Node. However, "
-		"there are some exceptions where this may not be possible, such as Pods that "
-		"inherit a Node's address in its own status or consumers of the downward API "
-		"(status.hostIP)."),
-	CELL_FUNCTION("External-IP", "string", 1, node_external_ip,
-		"List of addresses reachable to the node. Queried from cloud provider, if "
-		"available. More info: "
-		"https://kubernetes.io/docs/reference/node/node-status/#addresses Note: This "
-		"field is declared as mergeable, but the merge key is not sufficiently unique, "
-		"which can cause data corruption when it is merged. Callers should instead use a "
-		"full-replacement patch. See https://pr.k8s.io/79391 for an example. Consumers "
-		"should assume that addresses can change during the lifetime of a Node. However, "
-		"there are some exceptions where this may not be possible, such as Pods that "
-		"inherit a Node's address in its own status or consumers of the downward API "
-		"(status.hostIP)."),
+	CELL_FUNCTION_OF("Internal-IP", 1, node_address, "InternalIP", ABOUT_ADDRESSES),
+	CELL_FUNCTION_OF("External-IP", 1, node_address, "ExternalIP", ABOUT_ADDRESSES),
 	CELL_WIDE("OS-Image", "status.nodeInfo.osImage", "<unknown>",
 		"OS Image reported by the node from /etc/os-release (e.g. Debian GNU/Linux 7 "
 		"(wheezy))."),
@@ -271,8 +253,9 @@ static const struct printer_cell_row event_cells[] = {
 
 /* ---- other kinds -------------------------------------------------------- */
 
-static enum printer_cell_type quota_put(struct printer_row *row, bool limits)
+static enum printer_cell_type quota_put(struct printer_row *row)
 {
+	bool limits = strcmp(row->of, "limits") == 0;
 	struct value hard, used, value;
 	struct value_iter iter = {0};
 	struct bytes keys[64];
@@ -306,61 +289,36 @@ static enum printer_cell_type quota_put(struct printer_row *row, bool limits)
 	return PRINTER_STRING;
 }
 
-static enum printer_cell_type quota_requests(struct printer_row *row)
-{
-	return quota_put(row, false);
-}
-
-static enum printer_cell_type quota_limits(struct printer_row *row)
-{
-	return quota_put(row, true);
-}
-
 static const struct printer_cell_row quota_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Request", "string", 0, quota_requests,
+	CELL_FUNCTION_OF("Request", 0, quota_put, "requests",
 		"Request represents a minimum amount of cpu/memory that a container may consume."),
-	CELL_FUNCTION("Limit", "string", 0, quota_limits,
+	CELL_FUNCTION_OF("Limit", 0, quota_put, "limits",
 		"Limits control the maximum amount of cpu/memory that a container may use "
 		"independent of contention on the node."),
 	CELL_AGE,
 };
 
-/* Appends FIELD of the condition Healthy. */
-static enum printer_cell_type component_put(struct printer_row *row, const char *field)
+/* Appends a field of the condition Healthy. */
+static enum printer_cell_type component_put(struct printer_row *row)
 {
 	struct value condition;
 
 	if (!printer_condition(row, "conditions", "Healthy", &condition))
-		return printer_put(row, strcmp(field, "status") ? "" : "Unknown");
-	if (strcmp(field, "status") == 0)
+		return printer_put(row, strcmp(row->of, "status") ? "" : "Unknown");
+	if (strcmp(row->of, "status") == 0)
 		return printer_put(row,
 			printer_is(row, &condition, "status", "True") ? "Healthy" : "Unhealthy");
-	return printer_put_bytes(row, printer_text(row, &condition, field));
-}
-
-static enum printer_cell_type component_status(struct printer_row *row)
-{
-	return component_put(row, "status");
-}
-
-static enum printer_cell_type component_message(struct printer_row *row)
-{
-	return component_put(row, "message");
-}
-
-static enum printer_cell_type component_error(struct printer_row *row)
-{
-	return component_put(row, "error");
+	return printer_put_bytes(row, printer_text(row, &condition, row->of));
 }
 
 static const struct printer_cell_row component_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION(
-		"Status", "string", 0, component_status, "Status of the component conditions"),
-	CELL_FUNCTION(
-		"Message", "string", 0, component_message, "Message of the component conditions"),
-	CELL_FUNCTION("Error", "string", 0, component_error, "Error of the component conditions"),
+	CELL_FUNCTION_OF(
+		"Status", 0, component_put, "status", "Status of the component conditions"),
+	CELL_FUNCTION_OF(
+		"Message", 0, component_put, "message", "Message of the component conditions"),
+	CELL_FUNCTION_OF("Error", 0, component_put, "error", "Error of the component conditions"),
 };
 
 static const struct printer_cell_row namespace_cells[] = {

@@ -332,13 +332,7 @@ static enum printer_cell_type class_parameters(struct printer_row *row)
 }
 
 static const struct printer_cell_row class_cells[] = {
-	{{"Name", "string", "name", 0,
-		 "Name must be unique within a namespace. Is required when creating resources, "
-		 "although some resources may allow a client to request the generation of an "
-		 "appropriate name automatically. Name is primarily intended for creation "
-		 "idempotence and configuration definition. Cannot be updated. More info: "
-		 "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"},
-		HOW_FUNCTION, .fn = class_name},
+	{{"Name", "string", "name", 0, ABOUT_NAME}, HOW_FUNCTION, .fn = class_name},
 	CELL_TEXT("Controller", "spec.controller", NULL,
 		"Controller that is responsible for handling this class"),
 	CELL_FUNCTION("Parameters", "string", 0, class_parameters,

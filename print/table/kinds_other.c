@@ -103,8 +103,8 @@ static const char *poolstatus_end(struct printer_row *row, struct value *ret_con
 	return "Pending";
 }
 
-/* Appends the sum of FIELD over all pools; with validationError the number of pools with one. */
-static enum printer_cell_type poolstatus_sum(struct printer_row *row, const char *field)
+/* Appends the sum of a field over all pools; with validationError the number of pools with one. */
+static enum printer_cell_type poolstatus_sum(struct printer_row *row)
 {
 	struct value_iter iter = printer_items(row, &row->object, "status.pools");
 	struct value status, condition, pool, found;
@@ -114,35 +114,11 @@ static enum printer_cell_type poolstatus_sum(struct printer_row *row, const char
 		strcmp(poolstatus_end(row, &condition), "Failed") == 0)
 		return printer_put(row, "-");
 	while (printer_next(row, &iter, &pool))
-		if (printer_find(row, &pool, field, &found))
-			sum += found.type == VALUE_STRING ? 1 : printer_integer(row, &pool, field);
+		if (printer_find(row, &pool, row->of, &found))
+			sum += found.type == VALUE_STRING ? 1
+							  : printer_integer(row, &pool, row->of);
 	buf_printf(row->text, "%" PRId64, sum);
 	return PRINTER_STRING;
-}
-
-static enum printer_cell_type poolstatus_total(struct printer_row *row)
-{
-	return poolstatus_sum(row, "totalDevices");
-}
-
-static enum printer_cell_type poolstatus_available(struct printer_row *row)
-{
-	return poolstatus_sum(row, "availableDevices");
-}
-
-static enum printer_cell_type poolstatus_allocated(struct printer_row *row)
-{
-	return poolstatus_sum(row, "allocatedDevices");
-}
-
-static enum printer_cell_type poolstatus_unavailable(struct printer_row *row)
-{
-	return poolstatus_sum(row, "unavailableDevices");
-}
-
-static enum printer_cell_type poolstatus_errors(struct printer_row *row)
-{
-	return poolstatus_sum(row, "validationError");
 }
 
 static enum printer_cell_type poolstatus_status(struct printer_row *row)
@@ -172,11 +148,12 @@ static enum printer_cell_type poolstatus_completed(struct printer_row *row)
 static const struct printer_cell_row poolstatus_cells[] = {
 	CELL_NAME,
 	CELL_TEXT("Driver", "spec.driver", NULL, "Driver of the pools"),
-	CELL_FUNCTION("Total", "string", 0, poolstatus_total, "Devices"),
-	CELL_FUNCTION("Available", "string", 0, poolstatus_available, "Available devices"),
-	CELL_FUNCTION("Allocated", "string", 0, poolstatus_allocated, "Allocated devices"),
-	CELL_FUNCTION("Unavailable", "string", 0, poolstatus_unavailable, "Unavailable devices"),
-	CELL_FUNCTION("Errors", "string", 0, poolstatus_errors, "Pools with an error"),
+	CELL_FUNCTION_OF("Total", 0, poolstatus_sum, "totalDevices", "Devices"),
+	CELL_FUNCTION_OF("Available", 0, poolstatus_sum, "availableDevices", "Available devices"),
+	CELL_FUNCTION_OF("Allocated", 0, poolstatus_sum, "allocatedDevices", "Allocated devices"),
+	CELL_FUNCTION_OF(
+		"Unavailable", 0, poolstatus_sum, "unavailableDevices", "Unavailable devices"),
+	CELL_FUNCTION_OF("Errors", 0, poolstatus_sum, "validationError", "Pools with an error"),
 	CELL_INTEGER("Pools", "integer", "status.poolCount", "Pools"),
 	CELL_FUNCTION("Status", "string", 0, poolstatus_status, "State of the request"),
 	CELL_FUNCTION(
@@ -214,36 +191,6 @@ static const struct printer_cell_row flow_cells[] = {
 		"references a broken or non-existent PriorityLevelConfiguration"),
 };
 
-static enum printer_cell_type level_number(struct printer_row *row, const char *path)
-{
-	struct bytes number = printer_text(row, &row->object, path);
-
-	if (!number.size)
-		return printer_put(row, "<none>");
-	(void)printer_put_bytes(row, number);
-	return PRINTER_NUMBER;
-}
-
-static enum printer_cell_type level_shares(struct printer_row *row)
-{
-	return level_number(row, "spec.limited.nominalConcurrencyShares");
-}
-
-static enum printer_cell_type level_queues(struct printer_row *row)
-{
-	return level_number(row, "spec.limited.limitResponse.queuing.queues");
-}
-
-static enum printer_cell_type level_hand_size(struct printer_row *row)
-{
-	return level_number(row, "spec.limited.limitResponse.queuing.handSize");
-}
-
-static enum printer_cell_type level_queue_length(struct printer_row *row)
-{
-	return level_number(row, "spec.limited.limitResponse.queuing.queueLengthLimit");
-}
-
 static const struct printer_cell_row level_cells[] = {
 	CELL_NAME,
 	CELL_TEXT("Type", "spec.type", NULL,
@@ -254,7 +201,7 @@ static const struct printer_cell_row level_cells[] = {
 		"means that (a) requests of this priority level _are_ subject to limits and (b) "
 		"some of the server's limited capacity is made available exclusively to this "
 		"priority level. Required."),
-	CELL_FUNCTION("NominalConcurrencyShares", "string", 0, level_shares,
+	CELL_NUMBER("NominalConcurrencyShares", "spec.limited.nominalConcurrencyShares", "<none>",
 		"`nominalConcurrencyShares` (NCS) contributes to the computation of the "
 		"NominalConcurrencyLimit (NominalCL) of this level. This is the number of "
 		"execution seats available at this priority level. This is used both for requests "
@@ -267,12 +214,12 @@ static const struct printer_cell_row level_cells[] = {
 		"field defaults to a value of 30.\n\nSetting this field to zero supports the "
 		"construction of a \"jail\" for this priority level that is used to hold some "
 		"request(s)"),
-	CELL_FUNCTION("Queues", "string", 0, level_queues,
+	CELL_NUMBER("Queues", "spec.limited.limitResponse.queuing.queues", "<none>",
 		"`queues` is the number of queues for this priority level. The queues exist "
 		"independently at each apiserver. The value must be positive.  Setting it to 1 "
 		"effectively precludes shufflesharding and thus makes the distinguisher method of "
 		"associated flow schemas irrelevant.  This field has a default value of 64."),
-	CELL_FUNCTION("HandSize", "string", 0, level_hand_size,
+	CELL_NUMBER("HandSize", "spec.limited.limitResponse.queuing.handSize", "<none>",
 		"`handSize` is a small positive number that configures the shuffle sharding of "
 		"requests into queues.  When enqueuing a request at this priority level the "
 		"request's flow identifier (a string pair) is hashed and the hash value is used "
@@ -282,7 +229,8 @@ static const struct printer_cell_row level_cells[] = {
 		"heavy flows do not saturate most of the queues).  See the user-facing "
 		"documentation for more extensive guidance on setting this field.  This field has "
 		"a default value of 8."),
-	CELL_FUNCTION("QueueLengthLimit", "string", 0, level_queue_length,
+	CELL_NUMBER("QueueLengthLimit", "spec.limited.limitResponse.queuing.queueLengthLimit",
+		"<none>",
 		"`queueLengthLimit` is the maximum number of requests allowed to be waiting in a "
 		"given queue of this priority level at a time; excess requests are rejected.  "
 		"This value must be positive.  If not specified, it will be defaulted to 50."),

@@ -2,7 +2,7 @@
 /* Columns of volumes, their claims and classes, and of CSI drivers. */
 #include "print/table/printer_internal.h"
 
-static enum printer_cell_type storage_access_modes(struct printer_row *row, const char *path)
+static enum printer_cell_type storage_access_modes(struct printer_row *row)
 {
 	static const struct {
 		const char *mode, *shown;
@@ -12,7 +12,7 @@ static enum printer_cell_type storage_access_modes(struct printer_row *row, cons
 	struct value mode;
 
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-		struct value_iter iter = printer_items(row, &row->object, path);
+		struct value_iter iter = printer_items(row, &row->object, row->of);
 		bool has = false;
 
 		while (printer_next(row, &iter, &mode))
@@ -59,11 +59,6 @@ static enum printer_cell_type volume_capacity(struct printer_row *row)
 	return printer_put_bytes(row, capacity.size ? capacity : BYTES_LIT("0"));
 }
 
-static enum printer_cell_type volume_access_modes(struct printer_row *row)
-{
-	return storage_access_modes(row, "spec.accessModes");
-}
-
 static enum printer_cell_type volume_claim(struct printer_row *row)
 {
 	struct value claim;
@@ -81,7 +76,7 @@ static const struct printer_cell_row volume_cells[] = {
 		"capacity is the description of the persistent volume's resources and capacity. "
 		"More info: "
 		"https://kubernetes.io/docs/concepts/storage/persistent-volumes#capacity"),
-	CELL_FUNCTION("Access Modes", "string", 0, volume_access_modes,
+	CELL_FUNCTION_OF("Access Modes", 0, storage_access_modes, "spec.accessModes",
 		"accessModes contains all ways the volume can be mounted. More info: "
 		"https://kubernetes.io/docs/concepts/storage/persistent-volumes#access-modes"),
 	CELL_TEXT("Reclaim Policy", "spec.persistentVolumeReclaimPolicy", NULL,
@@ -125,7 +120,7 @@ static enum printer_cell_type claim_access_modes(struct printer_row *row)
 {
 	if (!printer_text(row, &row->object, "spec.volumeName").size)
 		return PRINTER_STRING;
-	return storage_access_modes(row, "status.accessModes");
+	return storage_access_modes(row);
 }
 
 static const struct printer_cell_row claim_cells[] = {
@@ -136,7 +131,7 @@ static const struct printer_cell_row claim_cells[] = {
 		"volumeName is the binding reference to the PersistentVolume backing this claim."),
 	CELL_FUNCTION("Capacity", "string", 0, claim_capacity,
 		"capacity represents the actual resources of the underlying volume."),
-	CELL_FUNCTION("Access Modes", "string", 0, claim_access_modes,
+	CELL_FUNCTION_OF("Access Modes", 0, claim_access_modes, "status.accessModes",
 		"accessModes contains the actual access modes the volume backing the PVC has. "
 		"More info: "
 		"https://kubernetes.io/docs/concepts/storage/persistent-volumes#access-modes-1"),
@@ -166,13 +161,7 @@ static enum printer_cell_type class_name(struct printer_row *row)
 }
 
 static const struct printer_cell_row class_cells[] = {
-	{{"Name", "string", "name", 0,
-		 "Name must be unique within a namespace. Is required when creating resources, "
-		 "although some resources may allow a client to request the generation of an "
-		 "appropriate name automatically. Name is primarily intended for creation "
-		 "idempotence and configuration definition. Cannot be updated. More info: "
-		 "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"},
-		HOW_FUNCTION, .fn = class_name},
+	{{"Name", "string", "name", 0, ABOUT_NAME}, HOW_FUNCTION, .fn = class_name},
 	CELL_TEXT("Provisioner", "provisioner", NULL,
 		"provisioner indicates the type of the provisioner."),
 	CELL_TEXT("ReclaimPolicy", "reclaimPolicy", "Delete",

@@ -308,6 +308,8 @@ static enum printer_cell_type printer_make(
 		return printer_put_bytes(
 			row, text.size || !cell->none ? text : bytes_str(cell->none));
 	case HOW_INTEGER:
+		if (cell->none && !printer_text(row, object, cell->path).size)
+			return printer_put(row, cell->none);
 		buf_printf(row->text, "%" PRId64, printer_integer(row, object, cell->path));
 		return PRINTER_NUMBER;
 	case HOW_BOOLEAN:
@@ -340,6 +342,7 @@ static enum printer_cell_type printer_make(
 	case HOW_FUNCTION:
 		break;
 	}
+	row->of = cell->other;
 	return cell->fn(row);
 }
 

@@ -47,6 +47,7 @@ struct pod_summary {
 struct printer_row {
 	struct value object;
 	struct printer_fields *fields; /* found in OBJECT; NULL: each is searched for */
+	const char *of;                /* `other` of the cell, for its function */
 	struct pod_summary pod;
 	uint64_t now_ns;
 	struct buf *text; /* of all cells of the row */
@@ -60,7 +61,7 @@ typedef enum printer_cell_type printer_fn(struct printer_row *row);
 
 enum printer_how {
 	HOW_TEXT,    /* the text of the first non-empty one of two fields; else `none` */
-	HOW_INTEGER, /* the number at the field; else 0 */
+	HOW_INTEGER, /* the number at the field; else `none`, or 0 without it */
 	HOW_BOOLEAN, /* the boolean at the field; else `none` */
 	HOW_COUNT,   /* the number of items of the map or list, or of two of them */
 	HOW_RATIO,   /* the numbers at two fields, with a slash between them */
@@ -140,6 +141,10 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
 	{ \
 		{name_, type_, "", 0, about}, HOW_INTEGER, path_ \
 	}
+#define CELL_NUMBER(name_, path_, none_, about) \
+	{ \
+		{name_, "string", "", 0, about}, HOW_INTEGER, path_, .none = none_ \
+	}
 #define CELL_COUNT(name_, type_, path_, other_, about) \
 	{ \
 		{name_, type_, "", 0, about}, HOW_COUNT, path_, other_ \
@@ -162,6 +167,11 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
 #define CELL_FUNCTION(name_, type_, priority_, fn_, about) \
 	{ \
 		{name_, type_, "", priority_, about}, HOW_FUNCTION, .fn = fn_ \
+	}
+/* Several cells share the function, which finds OF in row->of. */
+#define CELL_FUNCTION_OF(name_, priority_, fn_, of_, about) \
+	{ \
+		{name_, "string", "", priority_, about}, HOW_FUNCTION, .other = of_, .fn = fn_ \
 	}
 #define KIND(group_, resource_, cells_) \
 	{ \
