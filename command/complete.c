@@ -328,15 +328,6 @@ static void complete_kind(struct completion *completion, struct bytes kind)
 	}
 }
 
-/* Takes the next blank-separated part off *USAGE. */
-static struct bytes complete_next_part(const char **usage)
-{
-	*usage += strspn(*usage, " ");
-	struct bytes part = BYTES(*usage, strcspn(*usage, " "));
-	*usage += part.size;
-	return part;
-}
-
 /* Completes an operand by one of the usages of a command, such as "FEED[,FEED...] [NAME...]". */
 static void complete_operand_of(struct completion *completion, const char *usage)
 {
@@ -344,7 +335,9 @@ static void complete_operand_of(struct completion *completion, const char *usage
 	struct bytes part = BYTES_NONE;
 
 	for (size_t i = 0; i <= word->n_operands; i++) {
-		struct bytes next = complete_next_part(&usage);
+		usage += strspn(usage, " ");
+		struct bytes next = BYTES(usage, strcspn(usage, " "));
+		usage += next.size;
 		bool again = part.size >= 3 && memmem(part.data, part.size, "...", 3) != NULL;
 
 		if (next.size == 0 && !again)

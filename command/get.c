@@ -215,14 +215,6 @@ static bool get_is_single(struct get *get)
 	return found < 2;
 }
 
-/* Returns true if NAME, with or without a namespace before it, means OBJECT. */
-static bool get_is_named(const struct kinf_object *object, const char *name)
-{
-	return bytes_equal(
-		strchr(name, '/') ? BYTES(object->key, object->key_size) : print_name(object),
-		bytes_str(name));
-}
-
 /* Prints the objects of the names in the order of --sort-by. */
 static int get_sorted(struct get *get, const struct get_target *target)
 {
@@ -246,7 +238,11 @@ static int get_sorted(struct get *get, const struct get_target *target)
 	int r = kinf_list(get->snapshot, &query, &list);
 	while (r == KINF_FOUND && (r = kinf_list_next(list, &object)) == KINF_FOUND) {
 		for (size_t i = 0; i < target->n_names; i++) {
-			if (!get_is_named(&object, target->names[i]))
+			const char *name = target->names[i]; /* perhaps after its namespace */
+
+			if (!bytes_equal(strchr(name, '/') ? BYTES(object.key, object.key_size)
+							   : print_name(&object),
+				    bytes_str(name)))
 				continue;
 			found[i] = true;
 			int printed = print_object(&get->print, &object);

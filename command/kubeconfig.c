@@ -15,6 +15,7 @@
 #include "common/err.h"
 #include "common/output.h"
 #include "common/text/base64.h"
+#include "common/value/json.h"
 #include "common/value/yaml.h"
 #include "store/env/home.h"
 #include "store/env/text_file.h"
@@ -108,18 +109,6 @@ static int kubeconfig_put_ca(const struct config *config, int directory_fd, stru
 
 /* ---- the user ----------------------------------------------------------- */
 
-static void kubeconfig_put_string(struct buf *out, const char *text)
-{
-	buf_byte(out, '"');
-	for (const uint8_t *p = (const uint8_t *)text; *p; p++) {
-		if (*p < 0x20 || *p == '"' || *p == '\\' || *p == 0x7f)
-			buf_printf(out, "\\u%04x", *p);
-		else
-			buf_byte(out, *p);
-	}
-	buf_byte(out, '"');
-}
-
 /* Appends NODE as JSON, valid YAML too. Relative paths, relative to their file, become absolute. */
 static void kubeconfig_put_node(
 	struct buf *out, const struct yaml_node *node, const char *key, const char *directory)
@@ -143,9 +132,9 @@ static void kubeconfig_put_node(
 			buf_str(out, node->text);
 		} else if (relative) {
 			buf_printf(&whole, "%s/%s", directory, node->text);
-			kubeconfig_put_string(out, buf_cstr(&whole));
+			json_write_string(buf_bytes(&whole), out);
 		} else {
-			kubeconfig_put_string(out, node->text);
+			json_write_string(bytes_str(node->text), out);
 		}
 		return;
 	}
@@ -154,7 +143,7 @@ static void kubeconfig_put_node(
 		if (i)
 			buf_str(out, ", ");
 		if (node->type == YAML_MAP) {
-			kubeconfig_put_string(out, node->keys[i]);
+			json_write_string(bytes_str(node->keys[i]), out);
 			buf_str(out, ": ");
 		}
 		kubeconfig_put_node(out, &node->items[i],

@@ -108,11 +108,6 @@ int print_begin(struct print *print, bool single)
 	return 0;
 }
 
-static bool print_is_sheet(const struct print *print)
-{
-	return print->format == PRINT_TABLE || print->format == PRINT_WIDE;
-}
-
 int print_feed(
 	struct print *print, struct kinf_snapshot *snapshot, const struct kinf_feed_info *info)
 {
@@ -120,7 +115,7 @@ int print_feed(
 
 	print->snapshot = snapshot;
 	sheet_singular(info, print->singular, sizeof(print->singular));
-	if (!print_is_sheet(print))
+	if (print->format != PRINT_TABLE && print->format != PRINT_WIDE)
 		return 0;
 	if (print->sheet.args)
 		r = sheet_settle(&print->sheet, &print->text);
@@ -151,23 +146,13 @@ void print_release(struct print *print)
 
 /* ---- names -------------------------------------------------------------- */
 
-/* A key is "namespace/name", or "name" for cluster-scoped kinds. */
-static void print_split_key(
-	const struct kinf_object *object, struct bytes *ret_namespace, struct bytes *ret_name)
-{
-	const char *slash = memchr(object->key, '/', object->key_size);
-	size_t n = slash ? (size_t)(slash - object->key) : 0, skip = slash ? n + 1 : 0;
-
-	*ret_namespace = BYTES(object->key, n);
-	*ret_name = BYTES(object->key + skip, object->key_size - skip);
-}
-
 struct bytes print_name(const struct kinf_object *object)
 {
-	struct bytes in, is;
+	/* A key is "namespace/name", or "name" for cluster-scoped kinds. */
+	const char *slash = memchr(object->key, '/', object->key_size);
+	size_t skip = slash ? (size_t)(slash + 1 - object->key) : 0;
 
-	print_split_key(object, &in, &is);
-	return is;
+	return BYTES(object->key + skip, object->key_size - skip);
 }
 
 /* ---- formats ------------------------------------------------------------ */

@@ -8,8 +8,11 @@
 #include "common/err.h"
 #include "common/text/text.h"
 #include "common/text/utf8.h"
+#include "common/value/custom.h"
 #include "common/value/value.h"
-#include "print/table/definition.h"
+#include "reader/handle.h"
+
+#define DEFINITIONS "customresourcedefinitions.apiextensions.k8s.io"
 
 #define AT(field) offsetof(struct sheet_args, field)
 
@@ -103,6 +106,33 @@ static int sheet_put_labels(struct sheet *sheet, struct bytes body)
 
 /* ---- columns ------------------------------------------------------------ */
 
+/* Makes the printer of a feed's objects. The columns of a custom resource are those of its
+ * CustomResourceDefinition, if a feed holds it, else the reflector's copy in the feed. */
+static int sheet_make_printer(struct kinf_snapshot *snapshot, const struct kinf_feed_info *info,
+	struct printer **ret_printer)
+{
+	const struct feed_set *set;
+	struct kinf_object object;
+	int r = feed_set_get(snapshot, info->full_name, &set);
+
+	if (r < 0)
+		return r;
+	const struct feed_definition *feed = set->n ? &set->feeds[0].definition : NULL;
+	struct printer_kind kind = {.resource = BYTES_LIT("")};
+	if (feed && !feed->metadata_only)
+		kind = (struct printer_kind){.group = bytes_str(feed->group),
+			.version = bytes_str(feed->version),
+			.resource = bytes_str(feed->resource),
+			.stored = feed->columns};
+	if (kind.group.size &&
+		kinf_get(snapshot, DEFINITIONS, NULL, info->resource, &object) == KINF_FOUND)
+		err_ignore(custom_columns(BYTES(object.body, object.body_size), kind.version,
+				   &kind.columns),
+			"NAME and AGE are shown");
+	err_forget(); /* no feed holds definitions */
+	return printer_new(&kind, ret_printer);
+}
+
 static bool sheet_shows(const struct sheet *sheet, const struct printer_column *column)
 {
 	return sheet->wide || column->priority == 0;
@@ -131,7 +161,7 @@ int sheet_begin(
 	struct sheet *sheet, struct kinf_snapshot *snapshot, const struct kinf_feed_info *info)
 {
 	size_t n;
-	int r = definition_printer(snapshot, info, &sheet->printer);
+	int r = sheet_make_printer(snapshot, info, &sheet->printer);
 
 	if (r < 0)
 		return r;

@@ -41,7 +41,7 @@ struct sheet {
 void sheet_singular(const struct kinf_feed_info *info, char *ret_singular, size_t size);
 
 /* Prepares for the objects of a feed of SNAPSHOT like INFO. Returns: 0, errors of
- * definition_printer(). */
+ * printer_new() and of finding the feed. */
 int sheet_begin(
 	struct sheet *sheet, struct kinf_snapshot *snapshot, const struct kinf_feed_info *info);
 

@@ -265,17 +265,6 @@ static int status_gather_database(struct env *env, struct txn *txn, struct store
 	return r;
 }
 
-/* Adds the processes with replaced files. */
-static int status_gather_former_readers(
-	struct journal *journal, struct index *index, struct store_status *status)
-{
-	struct reader_walk walk = {.status = status};
-
-	return status->copy ? 0
-			    : env_each_replaced_reader(journal_env(journal), index_env(index),
-				      status_add_reader, &walk);
-}
-
 /* ---- cursors ------------------------------------------------------------ */
 
 struct cursor_walk {
@@ -374,8 +363,9 @@ static int status_gather_snapshot(struct kinf_snapshot *s, struct store_status *
 	if (r == 0)
 		r = status_gather_database(
 			index_env(index), snapshot_index_txn(snapshot), status, &status->index);
-	if (r == 0)
-		r = status_gather_former_readers(journal, index, status);
+	if (r == 0 && !status->copy)
+		r = env_each_replaced_reader(journal_env(journal), index_env(index),
+			status_add_reader, &(struct reader_walk){.status = status});
 	if (r == 0)
 		r = kinf_feed_status(s, NULL, status_add_feed, status);
 	return r < 0 ? r : 0;

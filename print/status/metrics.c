@@ -70,26 +70,17 @@ static const struct {
 #undef STAT
 };
 
-/* Lists, watches and events are counted for each feed. */
-static bool metrics_is_of_feeds(size_t counter)
-{
-	return counter == STAT_LISTS || counter == STAT_WATCHES || counter == STAT_EVENTS;
-}
-
-/* The text says so. */
-static bool metrics_is_level(size_t counter)
-{
-	return strstr(metrics_counters[counter].help, "(a level)") != NULL;
-}
-
 static void metrics_of_processes(
 	const struct store_status *status, bool without_levels, struct buf *out)
 {
 	for (size_t counter = 0; counter < STAT_MAX; counter++) {
-		bool level = metrics_is_level(counter);
+		/* Lists, watches and events are counted for each feed. */
+		bool of_feeds =
+			counter == STAT_LISTS || counter == STAT_WATCHES || counter == STAT_EVENTS;
+		bool level = strstr(metrics_counters[counter].help, "(a level)") != NULL;
 		char name[96] = "";
 
-		if (metrics_is_of_feeds(counter) || (level && without_levels))
+		if (of_feeds || (level && without_levels))
 			continue;
 		(void)snprintf(name, sizeof(name), "kinf_%s%s", metrics_counters[counter].name,
 			level ? "" : "_total");

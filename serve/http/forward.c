@@ -98,14 +98,6 @@ static bool head_is_of_connection(const struct exchange_header *fields, size_t n
 	return false;
 }
 
-/* The credentials. Without its Impersonate-User a request would have more rights, so a client of a
- * front proxy can't remove it by naming it in Connection. */
-static bool head_is_credential(struct bytes name)
-{
-	return bytes_equal(name, BYTES_LIT("authorization")) ||
-	       bytes_starts(name, BYTES_LIT("impersonate-"));
-}
-
 /* HTTP/2 allows other bytes in headers. */
 static bool head_is_clean(struct bytes text, bool blanks)
 {
@@ -168,11 +160,16 @@ static int forward_head_write(const struct exchange *x, struct bytes host, struc
 	for (size_t i = 0; i < x->n_headers; i++) {
 		const struct exchange_header *h = &x->headers[i];
 
+		/* Without its Impersonate-User a request would have more rights, so a client of a
+		 * front proxy can't remove it by naming it in Connection. */
+		bool is_credential = bytes_equal(h->name, BYTES_LIT("authorization")) ||
+				     bytes_starts(h->name, BYTES_LIT("impersonate-"));
+
 		/* A front proxy names the user by X-Remote-*; from a client they are a lie. */
 		if (head_is_hop_by_hop(h->name) || bytes_starts(h->name, BYTES_LIT("x-remote-")) ||
 			head_is_one_of(h->name, ours, sizeof(ours) / sizeof(*ours)) ||
 			(uncompressed && bytes_equal(h->name, BYTES_LIT("accept-encoding"))) ||
-			(!head_is_credential(h->name) &&
+			(!is_credential &&
 				head_is_of_connection(x->headers, x->n_headers, h->name)))
 			continue;
 		if (!head_is_name(h->name) || !head_is_clean(h->value, true))
