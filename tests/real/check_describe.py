@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Compares `kinf describe` with kubectl's on a real API server, $KUBECONFIG, object by object and character by character
-apart from ages. tests/describe/objects.py makes objects that belong together, tests/tables/record.py those in many states.
+apart from ages. The recorded objects, which belong together, are made again; tests/tables/record.py makes those in many
+states.
 
 usage: KUBECONFIG=FILE tests/real/check_describe.py [--keep] [--all] [--most N] [--record] [RESOURCE...]
     --keep: make no objects; --all: print every difference and go on; --most: N objects of each kind; --record: write tests/describe/recorded.json, which
@@ -20,17 +21,33 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "scenario"))
-sys.path.insert(0, str(TESTS / "describe"))
+sys.path.insert(0, str(TESTS / "tables"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from cluster import Cluster  # noqa: E402
 from conftest import Workspace  # noqa: E402
 from harness import eventually  # noqa: E402
 from harness.describe import ageless, comparable, essential  # noqa: E402
-from objects import Server, make  # noqa: E402
+from server import Server  # noqa: E402
 
+RECORDED = TESTS / "describe" / "recorded.json"
+# Their uids are in others, which are made after them.
+FIRST = ["Namespace", "Node", "Deployment", "ReplicaSet", "DaemonSet", "CronJob", "Pod"]
 KINDS = ["pods", "nodes", "deployments.apps", "replicasets.apps", "daemonsets.apps", "statefulsets.apps", "jobs.batch",
          "cronjobs.batch", "services", "ingresses.networking.k8s.io", "persistentvolumeclaims", "persistentvolumes", "configmaps",
          "secrets", "serviceaccounts", "namespaces", "events", "widgets.tables.example"]
+
+
+def make(server):
+    """Makes the recorded objects again. They have other uids now, also where one names another."""
+    paths, uids = server.resources(), {}
+    items = [item for item in json.loads(RECORDED.read_text())["items"] if item["metadata"].get("namespace") != "tables"]
+    for item in sorted(items, key=lambda item: [*FIRST, item["kind"]].index(item["kind"])):
+        root = f"/api/{item['apiVersion']}/" if item["apiVersion"] == "v1" else f"/apis/{item['apiVersion']}/"
+        resource = next(name for name, (path, kind, _) in paths.items() if kind == item["kind"] and path.startswith(root))
+        text = json.dumps(item)
+        for old, new in uids.items():
+            text = text.replace(old, new)
+        uids[item["metadata"]["uid"]] = server.create(paths, resource, json.loads(text))
 
 
 def recorded(cluster, texts):
@@ -45,7 +62,7 @@ def recorded(cluster, texts):
                 items.append(item)
     keep = {key: text for key, text in texts.items() if key.split()[1].startswith("described/") or key.split()[1] in (
         "described", "limited", "node-1", "bare", "disk", "local")}
-    (TESTS / "describe" / "recorded.json").write_text(json.dumps(
+    RECORDED.write_text(json.dumps(
         {"items": items, "texts": keep}, indent=1, sort_keys=True) + "\n")
     print(f"recorded {len(items)} objects, {len(keep)} texts")
 

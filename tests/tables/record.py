@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Makes objects of each kind that an API server prints specially, in many states, and records the server's Table of each
-kind in tests/tables/data/RESOURCE.json, with the objects. tests/unit/test_tables.c compares kinformer's cells with them.
+Makes the objects of tests/tables/data/RESOURCE.json again, each kind that an API server prints specially in many states,
+and records the server's Table of each kind there, with the objects. tests/unit/test_tables.c compares kinformer's cells with
+them. A new state is a row {"object": {...}} that is added to such a file by hand, before it is recorded.
 
     KUBECONFIG=FILE tests/tables/record.py [--only RESOURCE]
 
@@ -11,65 +12,45 @@ AllBeta=true), and without kubelet and controllers, which would change the state
 """
 
 import argparse
-import base64
 import json
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from lab import TABLE, Server  # noqa: E402
-from objects import objects  # noqa: E402
+from server import TABLE, Server  # noqa: E402
 
 DATA = Path(__file__).resolve().parent / "data"
 
 
-def make_csr():
-    made = subprocess.run(["openssl", "req", "-new", "-newkey", "rsa:2048", "-nodes", "-keyout", "/dev/null", "-subj", "/CN=x"],
-                          capture_output=True, check=True, timeout=60)
-    return made.stdout
+# The API server makes these itself.
+ITS_OWN = {"apiservices.apiregistration.k8s.io", "componentstatuses", "events.events.k8s.io", "ipaddresses.networking.k8s.io",
+           "storageversions.internal.apiserver.k8s.io"}
 
 
-def create(server, paths, resource, obj, status, deleted):
-    if resource not in paths:
-        paths.update(server.resources())
-    root, _, namespaced = paths[resource]
-    if namespaced:
-        head, _, plural = root.rpartition("/")
-        root = f"{head}/namespaces/{obj['metadata']['namespace']}/{plural}"
-    code, answer = server.request("POST", root, obj)
-    for _ in range(40):  # a new definition is served after a moment
-        if code != 404:
-            break
-        time.sleep(0.25)
-        code, answer = server.request("POST", root, obj)
-    if code == 409:
-        return
-    name = f"{root}/{obj['metadata']['name']}"
-    assert code in (200, 201), f"{name}: {code} {answer.get('message')}"
-    if resource.startswith("certificatesigningrequests"):
-        conditions, certificate = status["conditions"], status["certificate"]
-        current = server.get(name)
-        current["status"] = {"conditions": [c for c in conditions if c["type"] != "Failed"]}
-        code, answer = server.request("PUT", name + "/approval", current)
-        assert code == 200, f"{name}/approval: {code} {answer.get('message')}"
-        status = {"conditions": conditions}
-        if certificate:
-            status["certificate"] = base64.b64encode(make_certificate()).decode()
-    if status is not None:
-        code, answer = server.put_status(name, status)
-        assert code == 200, f"{name}/status: {code} {answer.get('message')}"
-    if deleted:
-        code, answer = server.request("DELETE", name, {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
-        assert code in (200, 202), f"DELETE {name}: {code} {answer.get('message')}"
+def definition(head):
+    """The definition of a recorded custom resource, with its columns."""
+    namespaced = any("namespace" in row["object"]["metadata"] for row in head["rows"])
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": head["version"], "served": True, "storage": True, "schema": {"openAPIV3Schema": schema},
+               "subresources": {"status": {}}, "additionalPrinterColumns": head["columns"]}
+    kind = head["rows"][0]["object"]["kind"]
+    names = {"plural": head["resource"], "singular": kind.lower(), "kind": kind, "listKind": kind + "List"}
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{head['resource']}.{head['group']}"},
+            "spec": {"group": head["group"], "scope": "Namespaced" if namespaced else "Cluster", "versions": [version], "names": names}}
 
 
-def make_certificate():
-    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "/dev/null", "-subj", "/CN=x"],
-                          capture_output=True, check=True, timeout=60)
-    return made.stdout
+def recorded():
+    """(resource, object) of all recordings, namespaces and definitions first, and what sets defaults last."""
+    heads = {path.stem: json.loads(path.read_text()) for path in sorted(DATA.glob("*.json"))}
+    definitions = "customresourcedefinitions.apiextensions.k8s.io"
+    yield from ((definitions, definition(head)) for head in heads.values() if head["columns"] is not None and head["rows"])
+    order = lambda name: (name not in ("namespaces", definitions), "classes" in name or name == "limitranges", name)
+    for resource in sorted(heads.keys() - ITS_OWN, key=order):
+        objects = (row["object"] for row in heads[resource]["rows"])
+        yield from ((resource, obj) for obj in objects if obj["metadata"].get("namespace") not in ("default", "kube-system"))
 
 
 def columns_of(server, resource, version):
@@ -115,26 +96,26 @@ def main():
     args = parser.parse_args()
     server = Server(os.environ["KUBECONFIG"])
     paths = server.resources()
-    failed = 0
+    failed = set()
     if not args.keep:
-        for wanted in objects(make_csr()):
+        for resource, obj in recorded():
             try:
-                create(server, paths, *wanted)
+                server.create(paths, resource, obj)
             except AssertionError as error:
                 print(error, file=sys.stderr)
-                failed += 1
+                failed.add(resource)
     if args.no_record:
-        return failed > 0
+        return bool(failed)
     paths = server.resources()
     kinds = total_rows = total_cells = 0
     DATA.mkdir(exist_ok=True)
     for resource, (path, _, _) in sorted(paths.items()):
-        if args.only in (None, resource):
+        if args.only in (None, resource) and resource not in failed:
             rows, cells = record(server, resource, path)
             kinds, total_rows, total_cells = kinds + 1, total_rows + rows, total_cells + cells
             print(f"{resource}: {rows} objects")
-    print(f"{kinds} kinds, {total_rows} objects, {total_cells} cells; {failed} objects were refused")
-    return failed > 0
+    print(f"{kinds} kinds, {total_rows} objects, {total_cells} cells; not recorded, since objects were refused: {sorted(failed)}")
+    return bool(failed)
 
 
 if __name__ == "__main__":

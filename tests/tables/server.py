@@ -3,12 +3,15 @@
 
 import base64
 import json
+import re
 import ssl
 import subprocess
 import tempfile
+import time
 import urllib.error
 import urllib.request
 
+GIVEN = ("uid", "resourceVersion", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
@@ -43,6 +46,9 @@ class Server:
 
     def get(self, path, accept="application/json"):
         status, document = self.request("GET", path, accept=accept)
+        while status == 429:  # of a new definition
+            time.sleep(0.25)
+            status, document = self.request("GET", path, accept=accept)
         assert status == 200, f"GET {path}: {status} {document.get('message')}"
         return document
 
@@ -66,3 +72,43 @@ class Server:
         current = self.get(path)
         current["status"] = status
         return self.request("PUT", path + "/status", current)
+
+    def create(self, paths, resource, recorded):
+        """
+        Makes an object as it was RECORDED, with its status; one that was being deleted stays because it has a finalizer.
+        One that is there already is left as it is. Returns its uid. PATHS: of resources(), which is asked again for new ones.
+        """
+        if resource not in paths:
+            paths.update(self.resources())
+        root, _, namespaced = paths[resource]
+        meta = {key: value for key, value in recorded["metadata"].items() if key not in GIVEN}
+        obj = {**recorded, "metadata": meta, "apiVersion": re.sub(r"^/apis?/(.*)/.*", r"\1", root)}
+        status = {key: value for key, value in obj.pop("status", {}).items() if key != "qosClass"}
+        if resource == "jobs.batch":  # their selector has the uid
+            template = {"spec": recorded["spec"]["template"]["spec"]}
+            obj["spec"] = {**{k: v for k, v in recorded["spec"].items() if k != "selector"}, "template": template}
+        if namespaced:
+            head, _, plural = root.rpartition("/")
+            root = f"{head}/namespaces/{meta['namespace']}/{plural}"
+        path = f"{root}/{meta['name']}"
+        code, answer = self.request("POST", root, obj)
+        for _ in range(40):  # a new definition is served after a moment
+            if code not in (404, 429):
+                break
+            time.sleep(0.25)
+            code, answer = self.request("POST", root, obj)
+        if code == 409:
+            return self.get(path)["metadata"]["uid"]
+        assert code in (200, 201), f"{path}: {code} {answer.get('message')}"
+        uid = answer["metadata"]["uid"]
+        if resource.startswith("certificatesigningrequests") and status:
+            current = {**answer, "status": {"conditions": [c for c in status.get("conditions", []) if c["type"] != "Failed"]}}
+            code, answer = self.request("PUT", path + "/approval", current)
+            assert code == 200, f"{path}/approval: {code} {answer.get('message')}"
+        if status and answer.get("status") != status:
+            code, answer = self.put_status(path, status)
+            assert code == 200, f"{path}/status: {code} {answer.get('message')}"
+        if "deletionTimestamp" in recorded["metadata"]:
+            code, answer = self.request("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
+            assert code in (200, 202), f"DELETE {path}: {code} {answer.get('message')}"
+        return uid
