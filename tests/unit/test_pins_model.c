@@ -88,13 +88,12 @@ static struct {
 
 static uint64_t hash(const struct world *w)
 {
-	const uint8_t *bytes = (const uint8_t *)w;
-	uint64_t h = 0x9e3779b97f4a7c15u;
+	uint64_t words[(sizeof(*w) + 7) / 8] = {0}, h = 0x9e3779b97f4a7c15u;
 
-	for (size_t i = 0; i < sizeof(*w); i++)
-		h = (h ^ bytes[i]) * 0x100000001b3u, h ^= h >> 29;
-	h *= 0xbf58476d1ce4e5b9u;
-	return h ^ h >> 32 ? h ^ h >> 32 : 1;
+	memcpy(words, w, sizeof(*w));
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		h = (h ^ words[i]) * 0xbf58476d1ce4e5b9u, h ^= h >> 32;
+	return h ? h : 1;
 }
 
 static void visit(const struct world *w)
