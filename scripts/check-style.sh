@@ -165,6 +165,18 @@ for format in clang-format-14 clang-format; do
     break
 done
 
+# ---- Go: the same first line, and the layout of gofmt -------------------------------------------------
+
+find go -name '*.go' | sort | while read -r f; do
+    read -r first <"$f"
+    [ "$first" = '// SPDX-License-Identifier: Apache-2.0' ] || echo "$f:1" | bad 'no SPDX line first'
+done
+for format in gofmt /usr/local/go/bin/gofmt; do
+    "$format" -l go/kinf.go >/dev/null 2>&1 || continue
+    "$format" -l go | bad 'not what gofmt makes of it'
+    break
+done
+
 # ---- one version everywhere ---------------------------------------------------------------------------
 
 scripts/check-version.sh >>"$out" || true

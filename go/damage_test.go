@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kinf_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"kinf"
+)
+
+// content reads all objects of the pods: by a list, and each key alone. It gives the bodies by key.
+func content(s *kinf.Snapshot, keys []string) (bodies map[string][]byte, failures []error) {
+	bodies = map[string][]byte{}
+	for object, err := range s.List("pods", kinf.Query{}) {
+		if err != nil {
+			failures = append(failures, err)
+			break
+		}
+		bodies[object.Key] = object.Raw()
+	}
+	for _, key := range keys {
+		object, err := s.Get("pods", key)
+		if err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		if listed, ok := bodies[key]; ok && !bytes.Equal(listed, object.Raw()) {
+			failures = append(failures, fmt.Errorf("'%s' listed is not '%s' got", key, key))
+		}
+		bodies[key] = object.Raw()
+	}
+	return bodies, failures
+}
+
+func data(t testing.TB, store, part string) string {
+	t.Helper()
+	current, err := os.ReadFile(store + "/" + part + "/CURRENT")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(store, part, string(bytes.TrimSpace(current)), "data.mdb")
+}
+
+// check reads a damaged copy. Whatever it gives is right, and an incomplete answer has an error.
+func check(t *testing.T, what, path string, want map[string][]byte, keys []string) (failed bool) {
+	t.Helper()
+	known := func(err error) {
+		for _, kind := range []error{kinf.ErrCorrupt, kinf.ErrFormat, kinf.ErrLocked, kinf.ErrNotYet, kinf.ErrNoFeed} {
+			if errors.Is(err, kind) {
+				return
+			}
+		}
+		t.Errorf("%s: %v", what, err)
+	}
+	store, err := kinf.Open(path, nil)
+	if err != nil {
+		known(err)
+		return true
+	}
+	defer store.Close()
+	s, err := store.Snapshot()
+	if err != nil {
+		known(err)
+		return true
+	}
+	defer s.Close()
+	got, failures := content(s, keys)
+	for _, err := range failures {
+		known(err)
+	}
+	for key, body := range got {
+		if !bytes.Equal(body, want[key]) {
+			t.Errorf("%s: another body of '%s'", what, key)
+		}
+	}
+	if len(got) != len(want) && len(failures) == 0 {
+		t.Errorf("%s: %d of %d objects and no error", what, len(got), len(want))
+	}
+	return len(failures) > 0
+}
+
+func TestDamagedAndCutCopiesGiveErrors(t *testing.T) {
+	w := synced(t, 150)
+	w.Stop(syscall.SIGTERM)
+	copied := w.Copy("copy")
+	store := openStore(t, copied)
+	s := snapshot(t, store)
+	var keys []string
+	for object, err := range s.List("pods", kinf.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, object.Key)
+	}
+	want, failures := content(s, keys)
+	if len(want) != 150 || len(failures) != 0 {
+		t.Fatal(len(want), failures)
+	}
+	s.Close()
+	store.Close()
+
+	random := rand.New(rand.NewSource(1))
+	rounds, found := 300, 0
+	if testing.Short() {
+		rounds = 60
+	}
+	for _, part := range []string{"index", "journal"} {
+		path := data(t, copied, part)
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for round := range rounds {
+			at := random.Intn(len(whole))
+			if round%4 == 0 {
+				at = random.Intn(8192) // the meta pages
+			} else if round%4 == 1 {
+				at = random.Intn(len(whole)/4096)*4096 + random.Intn(64) // heads of pages
+			}
+			damaged := bytes.Clone(whole)
+			bit := byte(1) << random.Intn(8)
+			damaged[at] ^= bit
+			if err := os.WriteFile(path, damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if check(t, fmt.Sprintf("%s, byte %d, bit %d", part, at, bit), copied, want, keys) {
+				found++
+			}
+		}
+		for round := range rounds / 4 {
+			size := random.Intn(len(whole))
+			if round%2 == 0 {
+				size = len(whole) - 1 - random.Intn(min(len(whole)-1, 40*4096))
+			}
+			if err := os.WriteFile(path, whole[:size], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if check(t, fmt.Sprintf("%s, cut to %d bytes", part, size), copied, want, keys) {
+				found++
+			}
+		}
+		if err := os.WriteFile(path, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d of %d copies gave errors", found, 2*(rounds+rounds/4))
+	if check(t, "undamaged", copied, want, keys) || found == 0 {
+		t.Error("the copy itself gives errors, or no damage was found")
+	}
+}
+
+// A file that is cut while it is mapped is a SIGBUS, and here an error.
+func TestAFileCutUnderASnapshot(t *testing.T) {
+	w := synced(t, 150)
+	w.Stop(syscall.SIGTERM)
+	for _, part := range []string{"index", "journal"} {
+		copied := w.Copy("copy-" + part)
+		s := snapshot(t, openStore(t, copied))
+		if err := os.Truncate(data(t, copied, part), 8192); err != nil {
+			t.Fatal(err)
+		}
+		failed := false
+		for _, err := range s.List("pods", kinf.Query{}) {
+			failed = failed || errors.Is(err, kinf.ErrCorrupt)
+		}
+		if _, err := s.Get("pods", "ns-0/pod-0"); !failed || !errors.Is(err, kinf.ErrCorrupt) {
+			t.Errorf("%s: %v %v", part, failed, err)
+		}
+	}
+}
+
+func TestWhatIsNoStore(t *testing.T) {
+	empty := t.TempDir()
+	if _, err := kinf.Open(empty, nil); !errors.Is(err, kinf.ErrNoStore) {
+		t.Error(err)
+	}
+	if _, err := kinf.Open(empty+"/none", nil); !errors.Is(err, kinf.ErrNoStore) {
+		t.Error(err)
+	}
+	if err := os.WriteFile(empty+"/id", []byte("kinf-store 2 0123456789abcdef\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kinf.Open(empty, nil); !errors.Is(err, kinf.ErrFormat) {
+		t.Error(err)
+	}
+	w := synced(t, 10)
+	copied := w.Copy("torn")
+	if _, err := kinf.Open(copied, nil); !errors.Is(err, kinf.ErrUntrusted) {
+		t.Errorf("a copy of a store in use: %v", err)
+	}
+	w.Stop(syscall.SIGTERM)
+	copied = w.Copy("other-format")
+	state := filepath.Join(filepath.Dir(data(t, copied, "index")), "STATE")
+	text, err := os.ReadFile(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(state, bytes.Replace(text, []byte("\nformat 6\n"), []byte("\nformat 7\n"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kinf.Open(copied, nil); !errors.Is(err, kinf.ErrFormat) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,3 @@
+module kinf
+
+go 1.24

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kinf
+
+import (
+	"bytes"
+	"iter"
+	"runtime/debug"
+	"strings"
+
+	"kinf/internal/env"
+)
+
+// A Query selects objects of a feed; the zero value selects all.
+type Query struct {
+	Namespace string // "": all
+	Prefix    string // of the object's name; needs a namespace, if the kind has them
+	After     string // only keys after this one
+	Limit     int    // at most so many; 0: no limit
+}
+
+// listing is a walk over the objects of a query, feed by feed.
+type listing struct {
+	s      *Snapshot
+	query  Query
+	set    []*Feed
+	feed   *Feed
+	walk   nameWalk
+	given  int
+	opened bool
+}
+
+// nameWalk is a walk over the names of a feed that begin with a prefix.
+type nameWalk struct {
+	cursor  env.Cursor
+	prefix  []byte
+	started bool
+	counted bool   // all names of the feed: they are as many as its row says
+	left    uint64 // of them
+	leaf    *byte  // the last leaf that was found whole
+}
+
+func (w *nameWalk) open(s *Snapshot, feed uint32, prefix, after string) error {
+	*w = nameWalk{prefix: nameKey(nil, feed, prefix)}
+	from := w.prefix
+	if after >= prefix {
+		after = after[:min(len(after), keyMost)]
+		from = nameKey(nil, feed, after)
+	}
+	if row := s.feeds[feed]; prefix == "" && after == "" && !row.removed {
+		w.counted, w.left = true, row.objects
+	}
+	found, err := w.cursor.Seek(&s.index, dbName, from)
+	if err == nil {
+		err = checkAround(&w.cursor, &s.index, dbName, from, found)
+	}
+	if err == nil && found && after != "" && bytes.Equal(w.cursor.Key(), from) {
+		found, err = w.cursor.Next()
+	}
+	w.started = found
+	return err
+}
+
+// next returns the next key, in the mapping, and its entry; false: there is none.
+func (w *nameWalk) next() (key []byte, e entry, found bool, err error) {
+	if !w.started {
+		return nil, e, false, w.end()
+	}
+	full := w.cursor.Key()
+	row, err := indexRow(full, w.cursor.Value())
+	if err != nil {
+		return nil, e, false, err
+	}
+	if leaf := w.cursor.Leaf(); leaf != w.leaf {
+		if !w.cursor.LeafIsWhole() {
+			return nil, e, false, badRow("name")
+		}
+		w.leaf = leaf
+	}
+	if !bytes.HasPrefix(full, w.prefix) {
+		return nil, e, false, w.end()
+	}
+	if w.counted && w.left == 0 {
+		return nil, e, false, say(ErrCorrupt, "index: more names of a feed than are counted: %s", remedy)
+	}
+	w.left--
+	if e, err = readNameRow(row); err != nil {
+		return nil, e, false, err
+	}
+	return full[4:], e, true, nil
+}
+
+// step goes on to the next row.
+func (w *nameWalk) step() (err error) {
+	w.started, err = w.cursor.Next()
+	return err
+}
+
+// end checks the count. A damaged tree may lack rows without looking damaged.
+func (w *nameWalk) end() error {
+	if w.counted && w.left != 0 {
+		return say(ErrCorrupt, "index: fewer names of a feed than are counted: %s", remedy)
+	}
+	return nil
+}
+
+func (l *listing) openFeed() (bool, error) {
+	for len(l.set) > 0 {
+		f := l.set[0]
+		l.set = l.set[1:]
+		q := &l.query
+		if f.Namespace != "" && q.Namespace != "" && f.Namespace != q.Namespace {
+			continue
+		}
+		if !f.Synced() {
+			return false, say(ErrNotYet, "feed '%s' was never listed so far", f.Name)
+		}
+		prefix := q.Prefix
+		if f.Namespaced && q.Namespace != "" {
+			prefix = q.Namespace + "/" + q.Prefix
+		} else if f.Namespaced && q.Prefix != "" {
+			return false, say(ErrSyntax, "a prefix of names needs a namespace")
+		}
+		l.feed = f
+		return true, l.walk.open(l.s, f.ID, prefix, q.After)
+	}
+	return false, nil
+}
+
+// next returns the next object; nil: there is none.
+func (l *listing) next() (object *Object, err error) {
+	defer fault(debug.SetPanicOnFault(true), debug.SetPanicOnFault, &err)
+	if err := l.s.mustHold(); err != nil {
+		return nil, err
+	}
+	for l.query.Limit == 0 || l.given < l.query.Limit {
+		if l.feed == nil {
+			if found, err := l.openFeed(); err != nil || !found {
+				return nil, l.s.result(err)
+			}
+		}
+		key, e, found, err := l.walk.next()
+		if err != nil {
+			return nil, l.s.result(err)
+		}
+		if !found {
+			l.feed = nil
+			continue
+		}
+		object, err := l.s.version(l.feed.ID, string(key), e)
+		if err == nil {
+			err = l.walk.step()
+		}
+		if err := l.s.result(err); err != nil {
+			return nil, err
+		}
+		l.given++
+		return object, nil
+	}
+	return nil, nil
+}
+
+// List gives the objects of a feed in the order of their keys. The sequence ends after an error.
+// ErrNotYet: a feed that may hold such objects was never listed.
+func (s *Snapshot) List(feed string, query Query) iter.Seq2[*Object, error] {
+	return func(yield func(*Object, error) bool) {
+		l, err := s.open(feed, query)
+		for err == nil {
+			var object *Object
+			object, err = l.next()
+			if err == nil && (object == nil || !yield(object, nil)) {
+				return
+			}
+		}
+		yield(nil, err)
+	}
+}
+
+func (s *Snapshot) open(feed string, query Query) (l *listing, err error) {
+	defer fault(debug.SetPanicOnFault(true), debug.SetPanicOnFault, &err)
+	if err := s.mustHold(); err != nil {
+		return nil, err
+	}
+	if strings.Contains(query.Namespace, "/") {
+		return nil, say(ErrSyntax, "'%s' is no namespace", query.Namespace)
+	}
+	set, err := s.feedSet(feed)
+	if err := s.result(err); err != nil {
+		return nil, err
+	}
+	return &listing{s: s, query: query, set: set}, nil
+}
