@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinf top: top_rows.c makes a page with rates of two samples of the status, top.c is the command. */
+/* kinf top: top_rows.c makes a page with the rates of two samples of the status, for top.c. */
 #ifndef COMMAND_TOP_H
 #define COMMAND_TOP_H
 

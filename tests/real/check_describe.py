@@ -30,7 +30,7 @@ from harness.describe import ageless, comparable, essential  # noqa: E402
 from server import Server  # noqa: E402
 
 RECORDED = TESTS / "describe" / "recorded.json"
-# Their uids are in others, which are made after them.
+# Others have their uids, and are made after them.
 FIRST = ["Namespace", "Node", "Deployment", "ReplicaSet", "DaemonSet", "CronJob", "Pod"]
 KINDS = ["pods", "nodes", "deployments.apps", "replicasets.apps", "daemonsets.apps", "statefulsets.apps", "jobs.batch",
          "cronjobs.batch", "services", "ingresses.networking.k8s.io", "persistentvolumeclaims", "persistentvolumes", "configmaps",

@@ -43,7 +43,7 @@ def definition(head):
 
 
 def recorded():
-    """(resource, object) of all recordings, namespaces and definitions first, and what sets defaults last."""
+    """(resource, object) of all recordings, namespaces and definitions first, sources of defaults last."""
     heads = {path.stem: json.loads(path.read_text()) for path in sorted(DATA.glob("*.json"))}
     definitions = "customresourcedefinitions.apiextensions.k8s.io"
     yield from ((definitions, definition(head)) for head in heads.values() if head["columns"] is not None and head["rows"])

@@ -35,7 +35,7 @@ static struct top_sample sample(uint64_t second, struct kinf_feed_info *feeds, s
 	return made;
 }
 
-/* Finds the cell COLUMN of the row NAME, whose cells have no blanks; "" if there is none. */
+/* Finds the cell COLUMN of the row NAME; "" if there is none. No cell has blanks. */
 static const char *cell(const struct top_sample *before, const struct top_sample *now,
 	const char *name, size_t column)
 {
