@@ -45,12 +45,15 @@ for part in "$@"; do
             real check_clients.py
             ;;
         big)
-            "$KINF_WORLD/down.sh" "$directory" kwok sched kcm
             if [ -z "${KINF_LOAD:-}" ]; then
                 echo "check-world: skipped: 20,000 pods: KINF_LOAD does not name the program that makes them" >&2
                 continue
             fi
+            # Namespaces get their service accounts from the controllers. Without kubelets the pods stay as they are.
+            "$KINF_WORLD/up.sh" "$directory" "$port" --nodes "${KINF_WORLD_NODES:-200}"
+            "$KINF_WORLD/down.sh" "$directory" kwok sched
             "$KINF_LOAD" load --pods 20000
+            "$KINF_WORLD/down.sh" "$directory" kcm
             real check_world.py --resources pods -- exact kubectl kinf
             ;;
         *) echo "check-world: there is no part '$part'" >&2; exit 2 ;;
