@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/feed/list.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,26 +10,19 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/text/decimal.h"
 #include "reflector/net/scan.h"
 #include "reflector/net/status.h"
 
 #define LIST_MAGIC 0x4c495354u
 #define REST_MAX   (1u << 20) /* of everything but items */
 
-/* The cutter's place in the list's own object. */
+/* The place in the body. */
 enum list_place {
-	BEFORE,    /* the '{' is next */
-	FIRST_KEY, /* a key or '}' */
-	KEY,       /* a key */
-	IN_KEY,
-	COLON,
-	VALUE,
-	IN_STRING,
-	IN_LITERAL,
-	IN_CONTAINER, /* any value but `items`: kept with the rest */
-	AFTER_VALUE,  /* ',' or '}' */
-	FIRST_ITEM,   /* '{' or ']' */
-	ITEM,         /* '{' */
+	BEFORE,     /* the '{' is next */
+	REST,       /* in everything but items */
+	FIRST_ITEM, /* '{' or ']' */
+	ITEM,       /* '{' */
 	IN_ITEM,
 	AFTER_ITEM, /* ',' or ']' */
 	AFTER,      /* only blanks */
@@ -39,13 +33,12 @@ struct list {
 	enum list_place place;
 	struct list_options options;
 	struct cutter cutter;
-	struct scan scan; /* of a container in the rest */
-	bool escaped;     /* in a key or string */
+	size_t depth; /* at the end of `rest` */
+	bool in_string, escaped;
 	bool has_items;
-	size_t key_begin; /* of the key in `rest` */
-	uint64_t offset;  /* bytes of the body taken before this piece */
+	uint64_t offset; /* bytes of the body taken before this piece */
 	uint64_t items;
-	struct buf rest; /* the body without its items */
+	struct buf rest; /* the body without its items, and without most blanks */
 };
 
 int list_new(const struct list_options *options, struct list **ret_list)
@@ -85,102 +78,73 @@ void list_reset(struct list *list)
 {
 	CHECK_OBJ(list, LIST_MAGIC);
 	list->place = BEFORE;
-	list->scan = SCAN_INIT;
-	list->escaped = list->has_items = false;
+	list->depth = 0;
+	list->in_string = list->escaped = list->has_items = false;
 	list->offset = list->items = 0;
 	buf_reset(&list->rest);
 	cutter_reset(&list->cutter);
 }
 
-static int list_begin_value(struct list *list, uint8_t c, size_t *ret_used)
+static bool list_is_before_items(const struct list *list)
 {
-	struct bytes key =
-		BYTES(list->rest.data + list->key_begin, list->rest.size - list->key_begin);
-	/* `rest` ends with the value's key and the colon. */
-	bool is_items = bytes_starts(key, BYTES_LIT("\"items\""));
+	static const char key[] = "\"items\":";
+	size_t n = sizeof(key) - 1;
 
-	if (is_items && c == '[') {
+	if (list->depth != 1 || list->rest.size <= n)
+		return false;
+	const uint8_t *p = list->rest.data + list->rest.size - n;
+	return memcmp(p, key, n) == 0 && (p[-1] == '{' || p[-1] == ',');
+}
+
+/* Takes a byte of the rest. list_end() reads it: here only its end and the items are found. */
+static int list_take_rest(struct list *list, uint8_t c)
+{
+	if (list->in_string) {
+		list->in_string = list->escaped || c != '"';
+		list->escaped = !list->escaped && c == '\\';
+	} else if (c == '"') {
+		list->in_string = true;
+	} else if (c == '[' && list_is_before_items(list)) {
 		if (list->has_items)
 			return err_say(ERR_PROTOCOL, "'items' twice");
 		list->has_items = true;
-		buf_byte(&list->rest, c);
 		list->place = FIRST_ITEM;
-		return 0;
+	} else if (c == '{' || c == '[') {
+		list->depth++;
+	} else if ((c == '}' || c == ']') && !--list->depth) {
+		list->place = AFTER;
 	}
-	if (is_items && c != 'n')
-		return err_say(ERR_PROTOCOL, "'items' is no array");
-	if (c == '}' || c == ']' || c == ',' || c == ':')
-		return err_say(ERR_PROTOCOL, "no value");
-	if (c == '{' || c == '[') {
-		list->scan = SCAN_INIT;
-		list->place = IN_CONTAINER;
-		*ret_used = 0; /* its first bracket is taken with it */
-		return 0;
-	}
-	list->escaped = false;
-	list->place = c == '"' ? IN_STRING : IN_LITERAL;
 	buf_byte(&list->rest, c);
 	return 0;
 }
 
-/* Takes a byte outside of items and containers; *RET_USED is 0 if it is to be taken again. */
+/* Takes a byte outside of items; *RET_USED is 0 if it is to be taken again. */
 static int list_take_byte(struct list *list, uint8_t c, size_t *ret_used)
 {
-	bool in_text =
-		list->place == IN_KEY || list->place == IN_STRING || list->place == IN_LITERAL;
-
 	*ret_used = 1;
-	if (!in_text && scan_is_space(c))
+	if (!list->in_string && scan_is_space(c)) {
+		/* "nu ll" must not become null, and the list an empty one. */
+		if (list->place == REST && isalnum(list->rest.data[list->rest.size - 1]))
+			buf_byte(&list->rest, ' ');
 		return 0;
+	}
 	switch (list->place) {
 	case BEFORE:
 		if (c != '{')
 			return err_say(ERR_PROTOCOL, c == '<' ? STATUS_WEB_PAGE : "no JSON object");
-		list->place = FIRST_KEY;
-		break;
-	case FIRST_KEY:
-	case KEY:
-		if (c == '}' && list->place == FIRST_KEY) {
-			list->place = AFTER;
-			break;
-		}
-		if (c != '"')
-			return err_say(ERR_PROTOCOL, "no key");
-		list->key_begin = list->rest.size;
-		list->escaped = false;
-		list->place = IN_KEY;
-		break;
-	case IN_KEY:
-	case IN_STRING:
-		if (list->escaped)
-			list->escaped = false;
-		else if (c == '\\')
-			list->escaped = true;
-		else if (c == '"')
-			list->place = list->place == IN_KEY ? COLON : AFTER_VALUE;
-		break;
-	case COLON:
-		if (c != ':')
-			return err_say(ERR_PROTOCOL, "no colon");
-		list->place = VALUE;
-		break;
-	case VALUE:
-		return list_begin_value(list, c, ret_used);
-	case IN_LITERAL:
-		if (!scan_is_space(c) && c != ',' && c != '}')
-			break;
-		list->place = AFTER_VALUE;
-		*ret_used = 0;
-		return 0;
-	case AFTER_VALUE:
-		if (c != ',' && c != '}')
-			return err_say(ERR_PROTOCOL, "no comma between keys");
-		list->place = c == ',' ? KEY : AFTER;
+		list->place = REST;
+		return list_take_rest(list, c);
+	case REST:
+		return list_take_rest(list, c);
+	case AFTER_ITEM:
+		if (c != ',' && c != ']')
+			return err_say(ERR_PROTOCOL, "no comma between items");
+		list->place = c == ',' ? ITEM : REST;
 		break;
 	case FIRST_ITEM:
 	case ITEM:
 		if (c == ']' && list->place == FIRST_ITEM) {
-			list->place = AFTER_VALUE;
+			list->place = REST;
 			break;
 		}
 		if (c != '{')
@@ -189,17 +153,11 @@ static int list_take_byte(struct list *list, uint8_t c, size_t *ret_used)
 		list->place = IN_ITEM;
 		*ret_used = 0;
 		return 0;
-	case AFTER_ITEM:
-		if (c != ',' && c != ']')
-			return err_say(ERR_PROTOCOL, "no comma between items");
-		list->place = c == ',' ? ITEM : AFTER_VALUE;
-		if (c == ',')
-			return 0; /* `rest` has none of these commas */
-		break;
 	default:
 		return err_say(ERR_PROTOCOL, "bytes after the list");
 	}
-	buf_byte(&list->rest, c);
+	if (c == ']')
+		buf_byte(&list->rest, c);
 	return 0;
 }
 
@@ -209,11 +167,11 @@ int list_feed(struct list *list, const void *data, size_t size)
 
 	CHECK_OBJ(list, LIST_MAGIC);
 	for (size_t done = 0, used = 0; done < size; done += used) {
-		bool scanning = list->place == IN_ITEM || list->place == IN_CONTAINER;
+		bool in_item = list->place == IN_ITEM;
 		struct bytes item;
 		int r;
 
-		if (list->place == IN_ITEM) {
+		if (in_item) {
 			r = cutter_take(&list->cutter, p + done, size - done, &used, &item);
 			if (r == FOUND) {
 				list->items++;
@@ -222,12 +180,6 @@ int list_feed(struct list *list, const void *data, size_t size)
 					list->options.arg, item, list->cutter.cut);
 				cutter_reset(&list->cutter);
 			}
-		} else if (list->place == IN_CONTAINER) {
-			r = scan_container(&list->scan, p + done, size - done, &used);
-			if (r >= 0)
-				buf_put(&list->rest, p + done, used);
-			if (r == FOUND)
-				list->place = AFTER_VALUE;
 		} else {
 			r = list_take_byte(list, p[done], &used);
 		}
@@ -235,7 +187,7 @@ int list_feed(struct list *list, const void *data, size_t size)
 			r = buf_error(&list->rest);
 		if (r < 0)
 			return err_add(r, "list, byte %" PRIu64,
-				list->offset + done + (scanning ? used : 0));
+				list->offset + done + (in_item ? used : 0));
 	}
 	list->offset += size;
 	return 0;
@@ -271,34 +223,37 @@ static int list_take_text(
 static int64_t list_read_count(struct bytes metadata)
 {
 	struct bytes value;
-	int64_t count = 0;
+	uint64_t count;
 
-	if (scan_find(metadata, "remainingItemCount", &value) != FOUND || value.size > 15)
+	if (scan_find(metadata, "remainingItemCount", &value) != FOUND)
 		return -1;
-	for (size_t i = 0; i < value.size; i++) {
-		uint8_t c = ((const uint8_t *)value.data)[i];
-
-		if (c < '0' || c > '9')
-			return -1;
-		count = count * 10 + (c - '0');
-	}
-	return count;
+	int r = decimal_parse(value, INT64_MAX, &count);
+	err_ignore(r, "it is for the progress on a terminal");
+	return r < 0 ? -1 : (int64_t)count;
 }
 
 int list_end(struct list *list, struct list_page *ret_page)
 {
 	struct bytes rest = buf_bytes(&list->rest), metadata = BYTES_LIT("{}");
-	struct bytes kind, rv = BYTES_NONE, continue_ = BYTES_NONE;
+	struct bytes kind = BYTES_NONE, rv = BYTES_NONE, continue_ = BYTES_NONE, key, value;
 	struct list_page page = {.remaining = -1, .items = list->items};
 
 	CHECK_OBJ(list, LIST_MAGIC);
 	if (list->place != AFTER)
 		return err_say(ERR_PROTOCOL,
 			"list: the body ends at byte %" PRIu64 ", inside the list", list->offset);
-	int r = list_find_text(rest, "kind", &kind);
-	if (r >= 0)
-		r = scan_find(rest, "metadata", &metadata);
-	if (r == FOUND)
+	size_t at = 0;
+	int r;
+	while ((r = scan_member(rest, false, &at, &key, &value)) == FOUND) {
+		if (bytes_equal(key, BYTES_LIT("kind")) && !bytes_equal(value, BYTES_LIT("null")))
+			kind = value;
+		else if (bytes_equal(key, BYTES_LIT("metadata")))
+			metadata = value;
+		else if (bytes_equal(key, BYTES_LIT("items")) &&
+			 !bytes_equal(value, bytes_str(list->has_items ? "[]" : "null")))
+			return err_say(ERR_PROTOCOL, "list: 'items' is no array");
+	}
+	if (r == END)
 		r = list_find_text(metadata, "resourceVersion", &rv);
 	if (r >= 0 && rv.size)
 		r = list_find_text(metadata, "continue", &continue_);

@@ -170,6 +170,9 @@ Test(list, bodies_that_are_no_list_are_refused)
 		"{\"metadata\":{\"resourceVersion\":\"5\"}}{}",
 		"{\"metadata\" {\"resourceVersion\":\"5\"}}", "{\"metadata\":,\"items\":[]}",
 		"{,\"metadata\":{\"resourceVersion\":\"5\"}}",
+		"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":nu ll}",
+		"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\"::null}",
+		"{\"a\":x\",\"items\":[{}],\"b\\\"\":1,\"metadata\":{\"resourceVersion\":\"5\"}}",
 		"{\"metadata\":{\"resourceVersion\":\"5\"},}"};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
