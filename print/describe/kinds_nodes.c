@@ -381,6 +381,80 @@ static void node_lease(struct describe *d)
 			name);
 }
 
+/* ---- slices of devices -------------------------------------------------- */
+
+#define NODE_POOLS_SHOWN 10
+
+struct node_pools {
+	struct node_pool {
+		struct bytes driver, name;
+		size_t slices, devices;
+	} * items;
+	size_t n, room;
+};
+
+/* As "driver/name". */
+static int node_compare_pools(const void *a, const void *b)
+{
+	const struct node_pool *x = a, *y = b;
+	char first[520], second[520];
+
+	(void)snprintf(first, sizeof(first), "%.*s/%.*s", BYTES_ARG(x->driver), BYTES_ARG(x->name));
+	(void)snprintf(
+		second, sizeof(second), "%.*s/%.*s", BYTES_ARG(y->driver), BYTES_ARG(y->name));
+	return strcmp(first, second);
+}
+
+static void node_add_slice(struct describe *d, void *arg)
+{
+	struct node_pools *pools = arg;
+	struct node_pool one = {
+		describe_get(d, "spec.driver"), describe_get(d, "spec.pool.name"), 0, 0};
+	struct value_iter iter = printer_items(&d->row, &d->here, "spec.devices");
+	size_t i = 0;
+
+	while (i < pools->n && !(bytes_equal(pools->items[i].driver, one.driver) &&
+				       bytes_equal(pools->items[i].name, one.name)))
+		i++;
+	if (i == pools->n) {
+		int r = ARRAY_ADD(pools->items, pools->n, pools->room, one, "the pools of a node");
+
+		describe_note(d, r);
+		if (r < 0)
+			return;
+	}
+	pools->items[i].slices++;
+	pools->items[i].devices += iter.left;
+}
+
+/* The pools of the ResourceSlices of this node alone. */
+static void node_slices(struct describe *d)
+{
+	struct node_pools pools = {.n = 0};
+	char name[256], fields[300];
+
+	describe_copy(d, "metadata.name", name, sizeof(name));
+	(void)snprintf(fields, sizeof(fields), "spec.nodeName=%s", name);
+	if (describe_each_object(d, "resourceslices.resource.k8s.io", "", NULL, fields,
+		    node_add_slice, &pools) &&
+		pools.n) {
+		qsort(pools.items, pools.n, sizeof(*pools.items), node_compare_pools);
+		buf_str(d->row.text, "Node-Local ResourceSlices:\n  Driver\tPool\tSlices\tDevices\n"
+				     "  ------\t----\t------\t-------\n");
+	}
+	for (size_t i = 0; i < pools.n && i < NODE_POOLS_SHOWN; i++) {
+		buf_str(d->row.text, "  ");
+		describe_text(d, pools.items[i].driver);
+		buf_byte(d->row.text, '\t');
+		describe_text(d, pools.items[i].name);
+		buf_printf(
+			d->row.text, "\t%zu\t%zu\n", pools.items[i].slices, pools.items[i].devices);
+	}
+	if (pools.n > NODE_POOLS_SHOWN)
+		buf_printf(d->row.text, "  ...and %zu more pools\n", pools.n - NODE_POOLS_SHOWN);
+	free(pools.items);
+}
+
 static const struct describe_line node_lines[] = {
 	{.line = "Name:\t{metadata.name}"},
 	{.fn = node_roles},
@@ -411,6 +485,7 @@ static const struct describe_line node_lines[] = {
 	{.each = "status.capacity", .level = 1, .line = "{@key}:\t{@}"},
 	{.when = "status.allocatable", .line = "Allocatable:"},
 	{.each = "status.allocatable", .level = 1, .line = "{@key}:\t{@}"},
+	{.fn = node_slices},
 	{.line = "System Info:"},
 	{.level = 1, .line = "Machine ID:\t{status.nodeInfo.machineID}"},
 	{.level = 1,

@@ -136,8 +136,9 @@ static void probe_put_address(struct describe *d)
 static void probe_put(struct describe *d, const char *label)
 {
 	static const char times[] = "delay={initialDelaySeconds|0}s timeout={timeoutSeconds|0}s "
-				    "period={periodSeconds|0}s #success={successThreshold|0} "
-				    "#failure={failureThreshold|0}";
+				    "period={periodSeconds|0}s "
+				    "successThreshold={successThreshold|0} "
+				    "failureThreshold={failureThreshold|0}";
 	struct value part;
 	int level = d->level;
 
@@ -530,6 +531,11 @@ static void pod_controller(struct describe *d)
 
 const struct describe_line describe_controller[] = {{.fn = pod_controller}, END_OF_LINES};
 
+static const struct describe_line scheduling_group_lines[] = {
+	{.line = "PodGroupName:\t{podGroupName}"},
+	END_OF_LINES,
+};
+
 static const struct describe_line pod_lines[] = {
 	{.line = "Name:\t{metadata.name}"},
 	{.line = "Namespace:\t{metadata.namespace}"},
@@ -572,6 +578,8 @@ static const struct describe_line pod_lines[] = {
 	{.line = "Node-Selectors:\t{spec.nodeSelector:labels}"},
 	{.fn = pod_tolerations},
 	{.fn = pod_spread},
+	{.when = "spec.schedulingGroup", .line = "SchedulingGroup:"},
+	{.in = "spec.schedulingGroup", .level = 1, .lines = scheduling_group_lines},
 	{.fn = describe_events},
 	END_OF_LINES,
 };
@@ -592,6 +600,8 @@ static const struct describe_line template_lines[] = {
 		.line = "Priority Class Name:\t{spec.priorityClassName}"},
 	{.line = "  Node-Selectors:\t{spec.nodeSelector:labels}"},
 	{.fn = pod_tolerations},
+	{.when = "spec.schedulingGroup", .line = "  SchedulingGroup:"},
+	{.in = "spec.schedulingGroup", .level = 1, .lines = scheduling_group_lines},
 	END_OF_LINES,
 };
 

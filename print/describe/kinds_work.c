@@ -222,11 +222,21 @@ static const struct describe_line stateful_set_claim[] = {
 	END_OF_LINES,
 };
 
+static const struct describe_line stateful_set_retention[] = {
+	{.line = "Persistent Volume Claim Retention Policy:"},
+	{.level = 1, .line = "WhenDeleted:\t{whenDeleted}"},
+	{.level = 1, .line = "WhenScaled:\t{whenScaled}"},
+	END_OF_LINES,
+};
+
 static const struct describe_line stateful_set_lines[] = {
 	NAME,
 	CREATED,
 	{.line = "Selector:\t{spec.selector:selector}"},
 	LABELS,
+	{.when = "spec.serviceName", .line = "Service Name:\t{spec.serviceName}"},
+	{.when = "spec.podManagementPolicy",
+		.line = "Pod Management Policy:\t{spec.podManagementPolicy}"},
 	{.line = "Replicas:\t{spec.replicas|1} desired | {status.replicas|0} total"},
 	{.line = "Update Strategy:\t{spec.updateStrategy.type}"},
 	{.when = "spec.updateStrategy.rollingUpdate.partition",
@@ -238,6 +248,7 @@ static const struct describe_line stateful_set_lines[] = {
 				       .line = "MaxUnavailable:\t{spec.updateStrategy."
 					       "rollingUpdate.maxUnavailable}"},
 			END_OF_LINES}},
+	{.in = "spec.persistentVolumeClaimRetentionPolicy", .lines = stateful_set_retention},
 	{.fn = describe_pods_status},
 	TEMPLATE,
 	{.unless = "spec.volumeClaimTemplates", .line = "Volume Claims:\t<none>"},

@@ -53,7 +53,8 @@ def make(server):
 def recorded(cluster, texts):
     """All objects of the kinds that descriptions show, as they are, and kubectl's texts of those in `described`."""
     items = []
-    for kind in [*KINDS, "endpointslices.discovery.k8s.io", "resourcequotas", "limitranges", "leases.coordination.k8s.io"]:
+    for kind in [*KINDS, "endpointslices.discovery.k8s.io", "resourcequotas", "limitranges", "leases.coordination.k8s.io",
+                 "resourceslices.resource.k8s.io"]:
         for item in json.loads(cluster.kubectl("get", kind, "-A", "-o", "json"))["items"]:
             item["metadata"].pop("managedFields", None)
             wanted = item["metadata"].get("namespace") in ("described", "kube-node-lease", "limited") or (

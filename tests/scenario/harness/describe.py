@@ -5,7 +5,7 @@ import re
 
 AGE = re.compile(r"(?<![\w.:/-])(\d+[smhdy]){1,2}(?![\w.:/-])")
 
-# kinf has the layout of kubectl 1.36. An older one prints some lines otherwise, or not at all, and has no value of a
+# kinf has the layout of kubectl 1.37. An older one prints some lines otherwise, or not at all, and has no value of a
 # variable that is a field of the spec; neither do kinf's texts have newlines of an object.
 OLDER = [
     (r"^( *)(?:Host )?Ports?:.*", lambda m: re.sub(r" \([a-z0-9-]+\)", "", m.group(0))),  # names of ports
@@ -15,6 +15,8 @@ OLDER = [
     (r"^(?:Namespace|Time Zone|AppProtocol|Mountable secrets|Tokens):.*", ""),
     (r" \(not found\)$", ""),
     (r"^( *Message: ).*", r"\1"),
+    (r" #success=(\d+) #failure=", r" successThreshold=\1 failureThreshold="),
+    (r"^(?:Service Name|Pod Management Policy|Persistent Volume Claim Retention Policy|  WhenDeleted|  WhenScaled):.*", ""),
 ]
 
 
