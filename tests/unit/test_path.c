@@ -461,8 +461,16 @@ Test(path, a_set_finds_what_each_of_its_paths_finds_alone)
 		"spec.containers[*].image", "metadata.ownerReferences[*].uid", "metadata",
 		"metadata.name", "spec.containers[*].ports[*].port", "a.b.c", "a.b", "a.d", "a.b",
 		"absent.b", "spec.absent", "[*].name", "..uid", "metadata.name.more",
-		"['a','spec'].b", "twice", "twice.x", "last"};
+		"['a','spec'].b", "twice", "twice.x", "last", "list[*][*].k", "list[*]",
+		"list[*][0]", "list[*].m[*]", "list[*]['m','n'].k", "list.k", "map[*].k.l", "map.k",
+		"map[*][?(@.l)].l"};
 	static const char *const documents[] = {
+		"{\"list\":[[{\"k\":1},{\"z\":[1,2],\"k\":2}],[],{\"m\":[3,[4]],\"n\":{\"k\":5}},"
+		"{\"k\":6,\"k\":7,\"m\":{\"x\":8,\"x\":{\"k\":9}}},null],\"map\":{\"k\":{\"l\":1},"
+		"\"j\":{\"k\":{\"l\":2},\"b\":[{\"l\":3}]},\"i\":[{\"l\":4},{\"k\":{\"l\":5}}]}}",
+		"{\"list\":{\"k\":[{\"k\":1}],\"m\":{\"m\":[2]},\"k\":{\"k\":3}},\"map\":[{\"k\":{"
+		"\"l\":1}},"
+		"[{\"l\":2},{\"l\":3,\"k\":4}],{\"k\":{\"l\":5}}]}",
 		"{\"metadata\":{\"name\":\"x\",\"labels\":{\"p\":\"q\",\"r\":1},\"more\":[1,2,{"
 		"\"z\":{}}],"
 		"\"ownerReferences\":[{\"uid\":\"u1\"},{\"uid\":\"u2\",\"k\":null}]},\"spec\":{"
