@@ -7,8 +7,6 @@
  *
  * These differences are sound:
  *
- *   - Neither state has a seal: an earlier version wrote it. Both have the same one: an earlier
- *     version wrote after this one, and copied the row.
  *   - A writer was killed inside of commit T + 1, while it overwrote the meta page of T - 1 field
  *     by field. While its number is T - 1, the state T is the newest, and the other page may lead
  *     to any table. A seal of T + 1 there may also come from a damaged newest number; with the
@@ -237,9 +235,6 @@ static enum verdict seals_judge(const struct seals *seals)
 			other->txn == txn - 1 && !(seals->has_page && seals->committed > txn);
 		return was_newest && !is_killed ? DAMAGED : SOUND;
 	}
-	if (newest->is_sealed == other->is_sealed && newest->seal == other->seal &&
-		newest->root != other->root)
-		return SOUND; /* an earlier version wrote both */
 	bool is_killed = seals->has_page ? seals->began == txn && seals->committed == txn - 1
 					 : newest->is_sealed && newest->seal == txn - 2;
 	return is_killed && other->is_sealed && other->seal == other->txn && other->txn == txn - 1

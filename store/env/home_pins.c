@@ -2,7 +2,6 @@
 /* The directories of pin files, and the check that the daemons scan them. */
 #include "store/env/home.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +36,7 @@ int home_check_pins(const struct home *home, enum home_database database)
 {
 	const char *name = database == HOME_JOURNAL ? "journal" : "index";
 	const char *writer = database == HOME_JOURNAL ? "reflector" : "processor";
-	bool writable = false, scanned = false, made = false;
+	bool writable = false, scanned = false;
 	struct pin_places places;
 	struct pin_page page;
 
@@ -46,8 +45,6 @@ int home_check_pins(const struct home *home, enum home_database database)
 	int r = generation_read_pin_page(
 		database == HOME_JOURNAL ? home->journal_fd : home->index_fd, &page);
 	for (int i = 0; i < PIN_PLACES; i++) {
-		made |= !places.path[i][0] || faccessat(AT_FDCWD, places.path[i], F_OK, 0) == 0 ||
-			errno != ENOENT;
 		if (!places.path[i][0] ||
 			faccessat(AT_FDCWD, places.path[i], W_OK | X_OK, AT_EACCESS) < 0)
 			continue;
@@ -60,12 +57,6 @@ int home_check_pins(const struct home *home, enum home_database database)
 	/* On a full disk a process marks the page instead of a file (pin_file.h). */
 	if (r == FOUND && !(writable && scanned) && datafile_disk_is_full(home->path))
 		return 0;
-	if (!made) /* daemons of this version make both at their start */
-		return err_say(ERR_LOCKED,
-			"the store '%s' is in use by daemons of another version, without pins "
-			"of this program's kind: restart 'kinf run' with the version of this "
-			"program (%s)",
-			home->path, KINF_VERSION);
 	if (!writable)
 		return err_say(ERR_LOCKED,
 			"the store '%s' is in use, and this process may make no pin file in "

@@ -44,17 +44,12 @@ int state_read(int fd, struct state *ret_state)
 
 		return newer ? err_set(ERR_FORMAT, "STATE") : err_set(ERR_CORRUPT, "STATE");
 	}
-	int used = 0, end = 0;
+	int used = 0;
 	int n = sscanf(text + strlen(STATE_HEAD),
 		"state %7s durability %7s boot %32s inode %" SCNu64 " format %" SCNu32
-		" uuid %32[0-9a-f]%n",
-		word, durability, s.boot, &s.inode, &s.format, uuid, &used);
-	const char *rest = text + strlen(STATE_HEAD) + used;
-	if (n != 6 || strlen(uuid) != 32)
-		return err_set(ERR_CORRUPT, "STATE");
-	if (strcmp(rest, "\n") != 0 &&
-		(sscanf(rest, "\ndevice %" SCNu64 "%n", &s.device, &end) != 1 ||
-			strcmp(rest + end, "\n") != 0))
+		" uuid %32[0-9a-f]\ndevice %" SCNu64 "%n",
+		word, durability, s.boot, &s.inode, &s.format, uuid, &s.device, &used);
+	if (n != 7 || strlen(uuid) != 32 || strcmp(text + strlen(STATE_HEAD) + used, "\n") != 0)
 		return err_set(ERR_CORRUPT, "STATE");
 	for (int i = 0; i < 16; i++)
 		(void)sscanf(uuid + (ptrdiff_t)2 * i, "%2hhx",
@@ -96,7 +91,7 @@ int state_check(int fd, const struct state *state, uint32_t format)
 	/* A snapshot or image of a file system, mounted elsewhere, has the same inode. Another boot
 	 * may number devices differently. */
 	bool is_elsewhere = false;
-	if (state->device && device != state->device && proc_boot_id(boot) == 0)
+	if (device != state->device && proc_boot_id(boot) == 0)
 		is_elsewhere = strcmp(boot, state->boot) == 0;
 	if (inode != state->inode || is_elsewhere)
 		return err_say(ERR_UNTRUSTED,

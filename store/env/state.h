@@ -16,7 +16,7 @@ struct state {
 	bool durable; /* its writer synced at each commit */
 	char boot[33];
 	uint64_t inode;  /* of data.mdb */
-	uint64_t device; /* likewise; 0: not known, an earlier version wrote it */
+	uint64_t device; /* likewise */
 	uint32_t format;
 	uint8_t uuid[16];
 };

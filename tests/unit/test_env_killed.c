@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commits whose writer was killed inside, and files of earlier versions. */
+/* Commits whose writer was killed inside. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -235,62 +235,5 @@ Test(env_killed, a_published_state_is_not_taken_for_a_killed_commit)
 	cr_assert_eq(code, ERR_CORRUPT);
 	cr_assert_eq(newest_of("e", ENV_WRITE, &code), 0);
 	cr_assert_eq(code, ERR_CORRUPT, "%s", err_text(code));
-	states_release(&s);
-}
-
-/* ---- files of earlier versions ------------------------------------------ */
-
-/* A file of an earlier version has no seal, until something is committed to it. */
-Test(env_killed, a_file_without_seals_is_read_and_gets_them)
-{
-	static const char seal[] = "seal";
-	struct env *env = open_env("e", ENV_WRITE);
-	struct stat st;
-
-	put(env, "a", 10);
-	put(env, "b", 10);
-	env_close(&env);
-	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
-	cr_assert_eq(fstat(fd, &st), 0);
-	char *bytes = mmap(NULL, 1u << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	cr_assert_neq(bytes, MAP_FAILED);
-	for (char *at = bytes; (at = memmem(at, (size_t)(bytes + st.st_size - at), seal, 4)); at++)
-		at[3] = 'm';
-	cr_assert_eq(newest_or_damaged("e"), 3);
-	env = open_env("e", ENV_WRITE);
-	put(env, "c", 10);
-	env_close(&env);
-	cr_assert_eq(newest_or_damaged("e"), 4, "one of both has its seal");
-	env = open_env("e", ENV_WRITE);
-	put(env, "d", 10);
-	env_close(&env);
-	cr_assert_eq(newest_or_damaged("e"), 5);
-	cr_assert_eq(fstat(fd, &st), 0);
-	cr_assert_not_null(memmem(bytes, (size_t)st.st_size, seal, 4));
-	bytes[database_page() + 144] ^= 4; /* the number of the newest state, 5 */
-	cr_assert_eq(newest_or_damaged("e"), 0);
-	(void)munmap(bytes, 1u << 20);
-	(void)close(fd);
-}
-
-/* An earlier version leaves the row as it is. */
-Test(env_killed, what_an_earlier_version_wrote_after_this_one_is_read)
-{
-	struct states s = states_make();
-	uint8_t *newest = s.bytes[2], number[8], seal[12] = "seal";
-
-	le64_put(seal + 4, 6);
-	uint8_t *last = memmem(newest, s.size, seal, sizeof(seal));
-	le64_put(seal + 4, 5);
-	uint8_t *before = memmem(newest, s.size, seal, sizeof(seal));
-	cr_assert(last && before);
-	for (uint64_t sealed = 4; sealed <= 5;
-		sealed++) { /* the state after which it wrote one, or two */
-		le64_put(number, sealed);
-		memcpy(last + 4, number, 8);
-		memcpy(before + 4, number, 8);
-		cr_assert_eq(pwrite(s.fd, newest, s.size, 0), (ssize_t)s.size);
-		check_sound(true, false, "an earlier version", (size_t)sealed);
-	}
 	states_release(&s);
 }
