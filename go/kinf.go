@@ -8,8 +8,8 @@
 //		if err != nil {
 //			return err
 //		}
-//		pod, err := object.Unstructured()
-//		...
+//		var pod corev1.Pod
+//		return object.Into(&pod)
 //	})
 //
 // It is a second implementation of store/FORMAT.md, in pure Go, for Linux. Whatever it gives is a copy

@@ -168,6 +168,17 @@ func sameAsOracle(t testing.TB, w *lab.World, s *kinf.Snapshot) {
 			if object.UID != metadata["uid"] || object.ResourceVersion != metadata["resourceVersion"] {
 				t.Fatalf("%+v", object)
 			}
+			var typed struct {
+				Metadata struct {
+					Name      string            `json:"name"`
+					Namespace string            `json:"namespace"`
+					Labels    map[string]string `json:"labels"`
+				} `json:"metadata"`
+			}
+			if err := object.Into(&typed); err != nil || typed.Metadata.Name != object.Name() ||
+				typed.Metadata.Namespace != object.Namespace() {
+				t.Fatalf("%s: %v %v", object.Key, typed, err)
+			}
 			same, err := s.Get(feed, object.Key)
 			if err != nil || !reflect.DeepEqual(same, object) {
 				t.Fatalf("%s %s: %v", feed, object.Key, err)

@@ -34,12 +34,33 @@ func (o *Object) Name() string { return o.Key[strings.IndexByte(o.Key, '/')+1:] 
 // empty for a deletion found by a list, whose last state is not known.
 func (o *Object) Raw() []byte { return o.body }
 
+// Into decodes the object into a typed one, such as a *corev1.Pod, which should be empty; into a
+// *metav1.PartialObjectMetadata it decodes the metadata alone. Names of fields are compared exactly, as
+// Kubernetes does. The strings share the object's memory.
+func (o *Object) Into(v any) error { return o.result(msgpack.Decode(o.body, v)) }
+
 // Unstructured decodes the object into a new map, with numbers as the JSON decoder of Kubernetes gives
 // them: int64 where they are integers that fit, else float64.
 func (o *Object) Unstructured() (map[string]any, error) {
 	m, err := msgpack.Map(o.body)
-	if err != nil {
-		return nil, say(ErrCorrupt, "the body of '%s' (record %d): %v", o.Key, o.Event, err)
+	return m, o.result(err)
+}
+
+// JSON returns the object as JSON, with its members in the order and its numbers in the spelling of the
+// API server.
+func (o *Object) JSON() ([]byte, error) {
+	text, err := msgpack.JSON(o.body)
+	return text, o.result(err)
+}
+
+func (o *Object) result(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case len(o.body) == 0:
+		return say(ErrNotFound, "no state of '%s' is kept", o.Key)
+	case err == msgpack.ErrMalformed:
+		return say(ErrCorrupt, "the body of '%s' (record %d): %v", o.Key, o.Event, err)
 	}
-	return m, nil
+	return wrap(err, "'%s'", o.Key)
 }
