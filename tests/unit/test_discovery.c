@@ -175,7 +175,7 @@ Test(catalogue, damaged_documents_are_no_crash)
 	to_msgpack(groups_document, &groups);
 	for (size_t size = 0; size < buf_bytes(&groups).size; size++) {
 		struct catalogue other = {NULL};
-		/* A heap copy, so that a read behind its end is noticed. */
+		/* A heap copy: a read after its end is noticed. */
 		uint8_t *copy = malloc(size ? size : 1);
 
 		memcpy(copy, groups.data, size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commits whose writer was killed inside. */
+/* Commits of killed writers. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -106,7 +106,7 @@ static size_t count_in_memory(const char *veiled, size_t size)
 	return count;
 }
 
-/* In the text its first letter is an escape; several, so that buffers have to grow. */
+/* In the text its first letter is an escape; several: buffers have to grow. */
 static char *credential_text(const char *veiled, size_t size)
 {
 	char *text = calloc(1, 4096);
@@ -193,7 +193,7 @@ Test(exec, environment_arguments_and_an_empty_input_are_given)
 	       "case $KUBERNETES_EXEC_INFO in *'\"interactive\":false'*) t=$t,told ;; esac\n"
 	       "echo '{\"apiVersion\":\"" V1 "\",\"kind\":\"ExecCredential\",\"status\":"
 	       "{\"token\":\"'$t'\"}}'");
-	/* 0, 1, 2 and the directory that ls reads. */
+	/* 0, 1, 2 and the directory of ls. */
 	shows(exec, proc_monotonic_ns(), "of_the_file,inherited,last,none,2,one_arg,0,4,told");
 	exec_free(&exec);
 }

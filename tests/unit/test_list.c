@@ -251,7 +251,7 @@ Test(list, the_callbacks_error_comes_out)
 	list_free(&list);
 }
 
-/* A random list with what it should come out as. */
+/* A random list and its objects. */
 static void random_list(struct buf *body, struct buf *items)
 {
 	static const char *const texts[] = {"{}", "{\"a\":\"\\\\\"}",
