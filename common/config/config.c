@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/config/config_internal.h"
 #include "common/err.h"
@@ -266,12 +267,52 @@ static int config_open_here(char **ret_passed_over)
 	return -1;
 }
 
-/* Takes only the store from a file with the mistake R: a slip in kinf.yaml must not lock readers
- * out. Returns 0, or R if the file has no `store`. */
-static int config_read_store(
-	int r, struct config **config, struct yaml *yaml, const char *file, char **ret_passed_over)
+/* Parses only the entry `store` of a file that is no YAML: the one line that begins with it, and
+ * its continuation. Returns: FOUND; NOT_FOUND: no such line, or several; -errno. */
+static int config_find_store(int here, const char *file, struct yaml **ret_yaml)
 {
-	const struct yaml_node *root = yaml_root(yaml), *store = yaml_get(root, "store");
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	AUTO_FD int opened = here < 0 ? open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+	int fd = here < 0 ? opened : here;
+	const char *store = NULL;
+
+	if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0)
+		return err_set(-errno, "reading '%s'", file);
+	int r = buf_read_file(&text, fd, file);
+	if (r < 0)
+		return r;
+	for (const char *line = buf_cstr(&text); line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, "store:", strlen("store:")) != 0)
+			continue;
+		if (store)
+			return NOT_FOUND;
+		store = line;
+	}
+	if (!store)
+		return NOT_FOUND;
+	const char *end = store;
+	do
+		end += strcspn(end, "\n");
+	while (*end && (*++end == ' ' || *end == '\t'));
+	r = yaml_parse(store, (size_t)(end - store), file, ret_yaml);
+	return r == ERR_SYNTAX ? NOT_FOUND : r < 0 ? r : FOUND;
+}
+
+/* Takes only the store from a file with the mistake R: a slip in kinf.yaml must not lock readers
+ * out. Returns 0, or R if the store is not clear. */
+static int config_read_store(int r, int here, struct config **config, struct yaml **yaml,
+	const char *file, char **ret_passed_over)
+{
+	struct err_kept mistake;
+
+	err_keep(&mistake);
+	int found = *yaml ? FOUND : config_find_store(here, file, yaml);
+	err_ignore(found, "the mistake in the file is the error");
+	err_restore(&mistake);
+	if (found != FOUND)
+		return r;
+	const struct yaml_node *root = yaml_root(*yaml), *store = yaml_get(root, "store");
 	struct config_place place = {.file = file, .line = store ? store->line : 1};
 	CLEANUP(config_free) struct config *other = NULL;
 	AUTO_FREE char *note = NULL;
@@ -345,8 +386,8 @@ int config_load(const struct config_flags *flags, struct config **ret_config)
 		r = r == ERR_SYNTAX ? err_say(ERR_CONFIG, "%s", err_text(r))
 		    : r < 0         ? config_explain_unreadable(r, file, flags)
 				    : config_read_tree(config, yaml, file);
-		if (r == ERR_CONFIG && yaml && flags->store_only)
-			r = config_read_store(r, &config, yaml, file, &passed_over);
+		if (r == ERR_CONFIG && flags->store_only)
+			r = config_read_store(r, here, &config, &yaml, file, &passed_over);
 	}
 	if (r == 0)
 		r = config_lay_flags(config, flags);

@@ -168,8 +168,8 @@ enum log_format config_log_format(const struct config_flags *flags);
  * --index adds to them. Store and runtime directory come from, in this order: flag, file of a flag,
  * environment, other file, default; `overruled` names a variable that lost against a file. A
  * relative path in the file begins in the file's directory, else in the working directory; a
- * leading ~ is the home directory. With FLAGS->store_only a mistake outside of `store` only sets
- * passed_over. Returns: 0
+ * leading ~ is the home directory. With FLAGS->store_only a mistake outside of `store`, of YAML
+ * also, only sets passed_over. Returns: 0
  *	ERR_CONFIG: "kinf.yaml:12: feeds[0].pageSize: not a number: 'many'"; "--watch: ..."
  *	-errno: the named file can't be read
  */

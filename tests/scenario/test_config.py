@@ -373,15 +373,18 @@ def test_a_mistake_in_the_file_keeps_no_reader_from_the_store(simulator, store):
     store.wait_live("pods")
     by_file = {"KINF_STORE": "", "KINF_CONFIG": str(store.config)}
     good = store.config.read_text()
-    for text, word in ((good + "bogus: 1\n", "bogus"), (good.replace("pods", "pods:x(${NOBODY}"), "NOBODY")):
+    for text, word in ((good + "bogus: 1\n", "bogus"), (good.replace("pods", "pods:x(${NOBODY}"), "NOBODY"),
+                       (good + "  x: [\n", "expected"), (good + "feeds: []\nfeeds: []\n", "twice"), ("x: *y\n" + good, "anchor")):
         store.config.write_text(text)
         result = store.kinf("get", "pods", "-o", "name", env=by_file)
         assert result.status == 0 and result.stdout.count("pod/") == 3, result
         assert word in result.stderr and "only 'store' is used of this file" in result.stderr, result
     store.config.write_text(good.replace("store:", "stor:") + "store: [x]\n")
     assert store.kinf("get", "pods", env=by_file).status == 1
-    store.config.write_text(good + "  x: [\n")
-    assert store.kinf("get", "pods", env=by_file).status == 1
+    # Which store is meant can't be known.
+    for text in (good.replace("store:", "stor:") + "  x: [\n", good + f"store: {store.directory}\n", good + "store: [x\n"):
+        store.config.write_text(text)
+        assert store.kinf("get", "pods", env=by_file).status == 1, text
     store.config.write_text(good)
 
 
