@@ -156,8 +156,7 @@ class ApiServer:
 
     def expect(self, row, namespace, rv, n):
         """Reads the watch in a thread: the API server ends those of clients that are behind."""
-        plain = {**row, "encoding": "identity"}
-        watch = Watch(self.connect(), plain, namespace, rv)
+        watch = Watch(self.connect(), row, namespace, rv)
         initial = self.readers.submit(watch.initial if row["verb"] == "watch-list" else list)
         changes = self.readers.submit(lambda: initial.result() is not None and watch.changes(n))
         self.watches[tuple(row.values())] = watch, initial, changes
