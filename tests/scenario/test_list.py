@@ -89,7 +89,8 @@ def test_c05_a_list_without_a_version_is_refused(simulator, store):
     simulator.fault(verb="list", resource="pods", count=1, body='{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}')
     store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
-    assert all("resourceVersion" in q for q in queries(simulator, "watch"))
+    simulator.wait_watching("pods")
+    assert {"resourceVersion" in q for q in queries(simulator, "watch")} == {True}
 
 
 def test_c06_readers_see_nothing_before_the_first_list_is_complete(simulator, store):

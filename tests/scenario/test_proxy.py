@@ -81,7 +81,7 @@ def test_plain_http_uses_the_proxy_of_http_proxy(workspace, simulator):
     reflector.wait_log("through proxy http://127.0.0.1:.*wants a user and a password, or different ones")
     refuse.clear()
     simulator.wait_watching("pods")
-    assert all(request["path"].startswith(f"http://{NAME}/") for request in door.requests)
+    assert {request["path"].startswith(f"http://{NAME}/") for request in door.requests} == {True}
 
 
 # ---- exceptions ------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ def rbac(tmp_path):
 def objects(result):
     assert result.status == 0 and not result.stderr, result
     found = list(yaml.safe_load_all(result.stdout))
-    assert all(o["apiVersion"] == "rbac.authorization.k8s.io/v1" for o in found)
+    assert {o["apiVersion"] for o in found} == {"rbac.authorization.k8s.io/v1"}
     return {(o["kind"], o["metadata"].get("namespace", ""), o["metadata"]["name"]): o for o in found}
 
 
