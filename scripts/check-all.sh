@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs `make test`, then the longer tests: the kill loop for minutes, a crowd of readers and followers for
+# Runs `make test`, then the longer tests: torture, a crowd of readers and followers for
 # $STRESS_SECONDS (300), worlds of 10,000 steps of the model, every stress program with ThreadSanitizer, the comparison
 # with client-go if Go and client-go are installed, packages in a clean root if their tools are installed, a real API
 # server if KUBECONFIG names one, its faults if KINF_LAB names the tools that start one (check-real-faults.sh), and a lifelike
@@ -8,11 +8,10 @@
 # All of it takes some hours. CHECK_PARTS='torture|real' runs the parts whose names match this regular expression, and what
 # they need is built; "make test" is the name of the first part.
 # The last line is "N passed, N failed"; exit 1 if a test failed.
-# usage: scripts/check-all.sh [SECONDS of the kill loop, default 300]
+# usage: scripts/check-all.sh
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-kill_seconds=${1:-300}
 passed=0
 failed=0
 skipped=()
@@ -92,7 +91,6 @@ one "torture limits" scripts/check-torture.sh build/debug limits --count 12
 one "torture power cuts" scripts/check-torture.sh build/debug power_cuts --count 1000
 one "torture members" scripts/check-torture.sh build/debug members
 one "torture freezing, all" scripts/check-torture.sh build/asan freezing --count 0
-one "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seconds"
 one "build build/release" make -j"$jobs" --no-print-directory VARIANT=release all \
     build/release/programs/crowd
 one "build build/release/bench/swarm" make -j"$jobs" --no-print-directory VARIANT=release build/release/bench/swarm \

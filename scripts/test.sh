@@ -3,11 +3,10 @@
 # Runs every test that needs no real cluster, with AddressSanitizer and UBSan; rings and work queue also with
 # ThreadSanitizer. The last lines name each test that was skipped, with the reason, and count them; the very last one is
 # "N passed, N failed". Exit 1 if a test failed.
-# usage: scripts/test.sh [SECONDS of the kill loop, default 60]
+# usage: scripts/test.sh
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-kill_seconds=${1:-60}
 passed=0
 failed=0
 failures=()
@@ -157,11 +156,10 @@ build tsan build/tsan/stress/ring_threads build/tsan/stress/queue_threads
 begin "threads ring (tsan)" build/tsan/stress/ring_threads
 begin "threads queue (tsan)" build/tsan/stress/queue_threads
 finish
-# The kill loop and the torture wait for most of their time.
-begin "kill loop ${kill_seconds}s" scripts/check-crash.sh build/asan "$kill_seconds"
+# The torture waits for most of its time.
 begin "torture memory" scripts/check-torture.sh build/asan memory --count 10
 begin "torture freezing" scripts/check-torture.sh build/asan freezing --count 4 --only daemon
-begin "torture kills" scripts/check-torture.sh build/asan kills --count 250
+begin "torture kills" scripts/check-torture.sh build/asan kills --count 500 --seed $((RANDOM))
 begin "torture members" scripts/check-torture.sh build/asan members --count 4
 scenarios
 finish

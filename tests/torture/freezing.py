@@ -19,7 +19,7 @@ from torture import FEED, INDEXES, Tally, arguments, eventually, program, whole,
 
 REFLECTOR = ("journal.", "list.")
 READERS = ("journal.open", "index.open", "cursor.write", "watch.feeds")
-# At a start there is nothing to build or to list; these points are passed only with more ado (tests/crash).
+# At a start there is nothing to build or to list; these points are passed only with more ado (kills.py).
 RARE = ("rebuild.", "list.", "index.list_apply", "index.backfill", "journal.trim")
 
 

@@ -1,11 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Kills (kill -9) daemons, `kinf run`, readers and followers, several in a second, while the cluster changes: at random
-moments and at failpoints. After every few hundred kills all of it comes to rest:
+Kills (kill -9) daemons, `kinf run`, readers and followers, several in a second, while the cluster changes and forgets its
+history: at random moments and at failpoints. The index is removed and redefined in between, the runtime directory
+removed, and the processor stopped for a moment; lists come in pages and as streams. After every few hundred kills all of
+it comes to rest:
 
   * the store equals the cluster, `kinf verify --deep` finds no fault, and the journal is the first one;
-  * for each cursor no event is lost and none comes twice (ledger.py);
+  * once more with both daemons killed: no LIST was needed to come back;
+  * for each cursor no event is lost and none comes twice, and each call of a handler that reads the cache found its
+    change there, or was told to try again (ledger.py);
   * no file has grown beyond what it was in the beginning, and no file is left over.
 
 It can go on where it ended: --state DIR keeps store, counts and the simulated cluster, which goes on running.
@@ -17,6 +21,7 @@ import os
 import pickle
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,10 +31,8 @@ import time
 from pathlib import Path
 
 os.environ.setdefault("KINF_BUILD", "build/debug")
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "crash"))
-from kill_loop import NEEDS_LIST, PASSED_ONCE, REFLECTOR, failpoints  # noqa: E402
+from torture import FEED, arguments, eventually, program, whole  # noqa: E402
 from ledger import Ledger, call_line, cursor_seq, watch_line  # noqa: E402
-from torture import FEED, INDEXES, arguments, eventually, program, whole  # noqa: E402
 
 from harness.process import Process, check_sanitizers  # noqa: E402
 from harness.simulator import Simulator, simulator_program  # noqa: E402
@@ -42,22 +45,37 @@ FOLLOWERS = {
     "watch": (lambda: [program("kinf"), "watch", FEED, "-o", "json", "--old", "--cursor", "watch"], watch_line),
     "informer": (lambda: [program("programs/informer"), FEED, "--cursor", "informer", "--cache"], call_line),
 }
-# Points that only an index that is lost or redefined passes: tests/crash.
-LEFT_OUT = ("rebuild.", "index.backfill", "datafile.")
+INDEX_SETS = [
+    {"node": "spec.nodeName"},
+    {"node": "spec.nodeName", "phase": "status.phase"},
+    {"image": "spec.containers[*].image", "node-phase": ["spec.nodeName", "status.phase"]},
+]
+REFLECTOR, PROCESSOR = ("journal.", "list.", "ring."), ("index.", "rebuild.")
+NEEDS_LIST = {"list.page", "list.reconcile", "index.list_apply"}
+PASSED_ONCE = {"list.reconcile", "index.list_apply", "index.backfill", "journal.open", "index.open", "rebuild.begun", "rebuild.filled",
+               "rebuild.switched"}  # fmt: skip
+
+
+def failpoints():
+    text = subprocess.run([program("kinf-processor")], env={**os.environ, "KINF_FAIL": "list"}, capture_output=True, text=True).stdout
+    names = [line.split()[0] for line in text.splitlines() if line.strip()]
+    assert len(names) > 10, f"no failpoints in this build: {text!r}"
+    return names
 
 
 class Kills:
     def __init__(self, directory, options):
         self.directory, self.options = Path(directory), options
         self.counts, self.ledgers, self.sizes, self.lineage = {}, {}, [], None
-        self.failure = None
+        self.failure, self.streaming = None, False
         self.lock = threading.Lock()
-        points = [point for point in failpoints() if not point.startswith(LEFT_OUT)]
+        points = failpoints()
         self.points = {
             "reflector": [point for point in points if point.startswith(REFLECTOR)],
-            "processor": [point for point in points if point.startswith("index.")],
+            "processor": [point for point in points if point.startswith(PROCESSOR) and point != "index.copy"],
             "follower": ["cursor.write", "watch.feeds", "env.pinned"],
         }
+        self.turns = {"reflector": [], "processor": []}  # each point once before any comes again
 
     # ---- a store that outlives this process ----------------------------------------------------
 
@@ -71,7 +89,7 @@ class Kills:
         else:
             self.start_simulator()
         self.store = Store(self.directory, self.simulator)
-        self.store.configure(whole(FEED, indexes=INDEXES, pageSize=40), retention={"time": "1s", "size": "256MiB"}, hangLimit="5m")
+        self.configure()
         self.reflector = self.daemon("kinf-reflector")
         self.processor = self.daemon("kinf-processor")
         self.supervisor = self.store.process("kinf-run", [program("kinf"), "run", "--config", self.store.config, "--runtime-dir", self.store.runtime])
@@ -85,6 +103,13 @@ class Kills:
                 eventually(lambda: self.cursor(name), 30, f"the cursor of {name}")
                 assert process.stop() == 0, process.tail()
                 self.ledgers[name] = Ledger(self.events(name, process), self.cursor(name))
+
+    def configure(self):
+        """Other indexes than before, and lists as streams instead of pages or the other way round."""
+        INDEX_SETS.append(INDEX_SETS.pop(0))
+        self.streaming = not self.streaming
+        self.store.configure(whole(FEED, indexes=INDEX_SETS[0], pageSize=40), retention={"time": "1s", "size": "256MiB"},
+                             streamingLists=self.streaming, hangLimit="5m")  # fmt: skip
 
     def start_simulator(self):
         """Not the harness's, which ends with its starter."""
@@ -146,23 +171,40 @@ class Kills:
     def kill_daemon(self, chance):
         role = chance.choice(["reflector", "processor"])
         process = getattr(self, role)
-        if chance.random() < 0.5:
+        if chance.random() < 0.3:
             time.sleep(chance.uniform(0, 0.25))
+            if chance.random() < 0.1:
+                self.processor.send(signal.SIGSTOP)
+                time.sleep(chance.uniform(0, 0.5))
+                self.processor.send(signal.SIGCONT)
             self.end(process, role)
+            if chance.random() < 0.2:
+                self.simulator.compact()
             if chance.random() < 0.3:
                 self.end(self.processor if role == "reflector" else self.reflector, "both daemons")
+                if chance.random() < 0.3:
+                    shutil.rmtree(self.store.runtime, ignore_errors=True)
+                    self.store.runtime.mkdir(mode=0o700, exist_ok=True)
             self.revive()
             return
-        point = chance.choice(self.points[role])
+        if not self.turns[role]:
+            self.turns[role] = chance.sample(self.points[role], len(self.points[role]))
+        point = self.turns[role].pop()
         self.end(process, role)
         if point in NEEDS_LIST:
             if role == "processor":
                 self.end(self.reflector, "reflector")
             self.simulator.delete_many(FEED, 3)
             self.simulator.compact()
+        if point.startswith("rebuild."):
+            self.end(self.reflector, "reflector before its index goes")
+            shutil.rmtree(self.store.path / "index", ignore_errors=True)
+        elif point == "index.backfill":
+            self.configure()
         self.start(process, f"{point}:{1 if point in PASSED_ONCE else chance.randint(1, 6)}:kill")
         self.revive()
-        deadline = time.monotonic() + (4 if point in NEEDS_LIST else 1.0)
+        # A list after 410 waits for its back-off, trimming for its turn.
+        deadline = time.monotonic() + (6 if point in NEEDS_LIST or point.startswith("journal.trim") else 2)
         while process.running and time.monotonic() < deadline:
             time.sleep(0.01)
         self.end(process, role, point)
@@ -266,6 +308,7 @@ class Kills:
         self.store.wait_synced(FEED, 60)
         self.store.wait_equal(self.simulator, FEED, 60)
         assert self.journal_uuid() == self.lineage, "another journal"
+        self.check_no_list()
         processes = {name: self.start(self.follower(name)) for name in FOLLOWERS}
         self.simulator.touch(FEED, 3)  # so that each of them has something to print
         truth = {name: {} for name in FOLLOWERS}
@@ -293,6 +336,20 @@ class Kills:
         assert deep.status == 0, deep
         eventually(self.has_not_grown, 10)
         self.sizes.append(self.size())
+
+    def check_no_list(self):
+        self.simulator.wait_watching(FEED)
+        self.simulator.bookmark()
+        eventually(lambda: self.store.feed_status(FEED)["resourceVersion"] == self.simulator.rv, 30, "the bookmark is stored")
+        for process in (self.reflector, self.processor):
+            self.end(process, "both daemons at rest")
+        self.simulator.touch(FEED, 20)
+        self.simulator.forget_requests()
+        self.revive()
+        self.store.wait_equal(self.simulator, FEED, 60)
+        asked = self.simulator.requests(resource=FEED)
+        lists = [request for request in asked if request["verb"] == "list" or "sendInitialEvents" in request["query"]]
+        assert asked and not lists, lists
 
     def size(self):
         files = [path for top in (self.store.path, self.store.runtime) for path in top.rglob("*") if path.is_file()]

@@ -26,6 +26,8 @@ def call_line(line):
     """A line of tests/programs/informer.c, likewise. Old and new are resourceVersions."""
     if line["call"] in ("sync", "state"):
         return None
+    if line.get("cache") not in (None, "again"):
+        assert line["call"] == "delete" or int(line["cache"]) >= int(line["rv"]), f"the cache was older than the change: {line}"
     if line["call"] == "add":
         return line["at"], "INITIAL" if line["initial"] else "ADDED", line["key"], None, line["rv"]
     if line["call"] == "update":
