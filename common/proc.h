@@ -64,7 +64,7 @@ int proc_failed(int error, const char *path);
 /* Called first in main(). Opens closed standard descriptors, so that no other file gets their
  * numbers; reading and writing them still fails. Clears the owner's bits of the umask: the program
  * must be able to reopen its files. Unblocks signals of faults: a growing file is a SIGBUS with a
- * handler (mapped_file.h). */
+ * handler (store/env/env_fault.c). */
 void proc_begin(void);
 
 /* For the library's written or locked files, in programs with closed standard descriptors that may

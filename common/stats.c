@@ -15,7 +15,6 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/mapped_file.h"
 #include "common/proc.h"
 #include "common/text/utf8.h"
 
@@ -48,8 +47,7 @@ enum row_word {
 	ROW_WORDS = ROW_ERROR + TEXT_WORDS
 };
 
-#define ROW_USED      ((uint64_t)1 << 32)
-#define WRITE_BACK_NS UINT64_C(1000000000) /* between two attempts while the disk is full */
+#define ROW_USED ((uint64_t)1 << 32)
 
 struct page_row {
 	_Atomic uint64_t sequence;
@@ -93,8 +91,6 @@ struct stats {
 	uint32_t magic;
 	bool mapped;
 	struct page *page;
-	struct mapped_file file; /* the writer's; `lost`: readers see an older page */
-	uint64_t written_back_ns;
 };
 
 static const char *const stats_names[STAT_MAX] = {
@@ -255,9 +251,6 @@ void stats_close(struct stats **stats)
 
 	if (!s)
 		return;
-	mapped_file_unwatch(&s->file);
-	if (s->file.address)
-		cleanup_fd(&s->file.fd);
 	if (s->page && s->mapped)
 		(void)munmap(s->page, sizeof(*s->page)); /* our own mapping */
 	else
@@ -282,15 +275,6 @@ static int stats_map(int fd, int protection, struct stats **ret_stats)
 	return 0;
 }
 
-/* Makes a full disk cost the page and not the process. Takes FD. */
-static int stats_watch(struct stats *stats, int *fd)
-{
-	stats->file = (struct mapped_file){.address = (uint8_t *)stats->page,
-		.bytes = sizeof(*stats->page),
-		.fd = TAKE_FD(*fd)};
-	return mapped_file_watch(&stats->file);
-}
-
 int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
 {
 	AUTO_FD int fd =
@@ -307,20 +291,15 @@ int stats_create(int directory_fd, const char *name, struct stats **ret_stats)
 		return err_set(r, "allocating status page '%s'", name);
 	r = stats_map(fd, PROT_READ | PROT_WRITE, &s);
 	if (r == 0)
-		r = stats_watch(s, &fd);
-	if (r == 0)
 		r = stats_page_begin(s->page);
-	if (r == 0 && mapped_file_write_back(&s->file))
-		r = err_set(-ENOSPC, "writing it");
 	if (r < 0)
 		return err_add(r, "status page '%s'", name);
 	*ret_stats = TAKE(s);
 	return 0;
 }
 
-/* Opens the existing page with FLAGS of open(2). RET_FD gets its file. */
-static int stats_open_file(
-	int directory_fd, const char *name, int flags, struct stats **ret_stats, int *ret_fd)
+/* Opens the existing page with FLAGS of open(2). */
+static int stats_open_file(int directory_fd, const char *name, int flags, struct stats **ret_stats)
 {
 	AUTO_FD int fd = openat(directory_fd, name, flags | O_CLOEXEC | O_NOFOLLOW);
 	CLEANUP(stats_close) struct stats *s = NULL;
@@ -338,30 +317,18 @@ static int stats_open_file(
 		atomic_load(&s->page->size) < sizeof(*s->page))
 		return err_set(
 			ERR_FORMAT, "status page '%s' is being made, or by another version", name);
-	*ret_fd = TAKE_FD(fd);
 	*ret_stats = TAKE(s);
 	return 0;
 }
 
 int stats_open(int directory_fd, const char *name, struct stats **ret_stats)
 {
-	AUTO_FD int fd = -1;
-
-	return stats_open_file(directory_fd, name, O_RDONLY, ret_stats, &fd);
+	return stats_open_file(directory_fd, name, O_RDONLY, ret_stats);
 }
 
 int stats_continue(int directory_fd, const char *name, struct stats **ret_stats)
 {
-	CLEANUP(stats_close) struct stats *s = NULL;
-	AUTO_FD int fd = -1;
-	int r = stats_open_file(directory_fd, name, O_RDWR, &s, &fd);
-
-	if (r == 0)
-		r = stats_watch(s, &fd);
-	if (r < 0)
-		return r;
-	*ret_stats = TAKE(s);
-	return 0;
+	return stats_open_file(directory_fd, name, O_RDWR, ret_stats);
 }
 
 int stats_new(struct stats **ret_stats)
@@ -401,20 +368,8 @@ const char *stats_name(enum counter counter)
 
 void stats_heartbeat(struct stats *stats)
 {
-	uint64_t now = proc_monotonic_ns();
-
-	if (!stats)
-		return;
-	stats_store(&stats_page(stats)->heartbeat_ns, now);
-	if (stats_is_lost(stats) && now - stats->written_back_ns >= WRITE_BACK_NS) {
-		stats->written_back_ns = now;
-		(void)mapped_file_write_back(&stats->file); /* stats_is_lost() has the result */
-	}
-}
-
-bool stats_is_lost(const struct stats *stats)
-{
-	return stats && mapped_file_lost(&stats->file);
+	if (stats)
+		stats_store(&stats_page(stats)->heartbeat_ns, proc_monotonic_ns());
 }
 
 void stats_set_state(struct stats *stats, const char *state)

@@ -43,8 +43,6 @@ uint64_t stats_get(const struct stats *stats, enum counter counter);
 const char *stats_name(enum counter counter);
 
 void stats_heartbeat(struct stats *stats);
-/* Returns true if a full disk keeps readers at an older page. */
-bool stats_is_lost(const struct stats *stats);
 /* Set the state ("running", "waiting for disk space") and the last error, in words. */
 void stats_set_state(struct stats *stats, const char *state);
 void stats_set_error(struct stats *stats, const char *error);

@@ -36,10 +36,8 @@ void publish_check(struct publish *publish)
 	if (!publish)
 		return;
 	CHECK_OBJ(publish, PUBLISH_MAGIC);
-	if (publish->word) {
-		taken_attend(publish->word);
+	if (publish->word)
 		return;
-	}
 	struct home *home = publish->p->home;
 	/* as a start: the pair is reopened after errors, and for another journal */
 	static bool counted;

@@ -89,7 +89,7 @@ static void health_check_silence(const struct health *health, struct silence *si
 	/* A heartbeat after this check began is newer than NOW. */
 	uint64_t silent = now > silence->since_ns ? now - silence->since_ns : 0;
 	bool busy = silence_is_busy(silence, &doing);
-	/* On a full disk its page is missing or private (common/mapped_file.h). */
+	/* On a full disk its page is missing. */
 	if (silent >= limit && strcmp(doing, "waits") == 0 && home && home_lacks_room(home)) {
 		silence->since_ns = now;
 		silent = 0;

@@ -47,18 +47,6 @@ static void daemon_take_calls(struct daemon *d)
 
 /* ---- while it runs ------------------------------------------------------ */
 
-static void daemon_beat(struct daemon *d)
-{
-	stats_heartbeat(d->stats);
-	bool lost = stats_is_lost(d->stats);
-
-	if (lost && !d->page_lost)
-		LOG(runtime_full, .daemon = d->program->name);
-	if (!lost && d->page_lost)
-		LOG(runtime_resumed, .daemon = d->program->name);
-	d->page_lost = lost;
-}
-
 /* Schedules the next look at the configuration's file in STILL ns; 0: none. */
 static void daemon_look_again(struct daemon *d, uint64_t still)
 {
@@ -88,7 +76,7 @@ int daemon_attend(struct daemon *d)
 		LOG(supervisor_gone, .daemon = d->program->name, .pid = getpid());
 		d->stop = true;
 	}
-	daemon_beat(d);
+	stats_heartbeat(d->stats);
 	if (d->ticked_ns - d->notified_ns >= SECOND_NS) {
 		d->notified_ns = d->ticked_ns;
 		parent_notify("WATCHDOG=1");

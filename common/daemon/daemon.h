@@ -78,7 +78,6 @@ struct daemon {
 	struct control *control;          /* NULL before daemon_open_page() */
 	struct control_call *reload_call; /* to be answered by daemon_reload(); NULL: none */
 	bool ready;
-	bool page_lost;      /* stats_is_lost(), as logged */
 	bool config_refused; /* the status page's error is that of the last reload */
 	uint64_t settled_ns; /* next look at the configuration's file; 0: none */
 	uint64_t ticked_ns, second_ns, notified_ns; /* monotonic */

@@ -137,9 +137,7 @@ static void mapping_free(struct mapping **map)
 {
 	if (!*map)
 		return;
-	mapped_file_unwatch(&(*map)->written);
-	mapped_file_unwatch(&(*map)->lock);
-	mapped_file_unwatch(&(*map)->page_file);
+	mapping_unwatch_faults(*map);
 	/* A forked child leaves the locks and slots of its parent alone. A program may have closed
 	 * the descriptor: LMDB would close another file of this number. */
 	if ((*map)->mdb && (*map)->forks == forks_count() && !mapping_has_lost_file(*map)) {
@@ -284,7 +282,7 @@ static int mapping_open(
 	map->mode = options->mode;
 	map->writemap = options->mode == ENV_WRITE && options->writemap;
 	map->forks = forks_count();
-	map->lock.fd = map->page_file.fd = map->page_fd = -1;
+	map->lock_fd = map->own_page_fd = map->page_fd = -1;
 	int rc = mdb_env_create(&map->mdb);
 	if (rc)
 		return mapping_failed(map, rc, "opening");
@@ -297,7 +295,7 @@ static int mapping_open(
 	if (made == 0 && map->writemap)
 		made = datafile_begin(directory, &map->writemap);
 	if (made == 0 && options->mode == ENV_WRITE)
-		made = datafile_begin_lock(directory, &map->lock.fd);
+		made = datafile_begin_lock(directory, &map->lock_fd);
 	if (made == 0 && options->mode == ENV_WRITE && options->map_bytes)
 		made = mapping_lower_size(map, options->map_bytes);
 	if (made < 0)

@@ -75,9 +75,9 @@ int txn_sizes(struct txn *txn, struct env_info *ret_info);
 /* For the writer's thread, between transactions. Returns: 0; ERR_MOVED: another program, such as
  * cp, has written over data.mdb. */
 int env_check_written(const struct env *env);
-/* For the writer's thread, between transactions. Publishes the newest state again. Returns true if
- * DIRECTORY_FD, the environment's directory, still has the mapped pin page, in good order. */
-bool env_check_pin_page(struct env *env, int directory_fd);
+/* For the writer's thread, between transactions. Returns true if DIRECTORY_FD, the environment's
+ * directory, still has the mapped pin page, in good order. */
+bool env_check_pin_page(const struct env *env, int directory_fd);
 
 /* Returns the page size of the machine of the file's origin, 4 to 32 KiB. */
 size_t env_page_size(const struct env *env);

@@ -28,6 +28,11 @@ int mapping_failed(const struct mapping *map, int rc, const char *what)
 			"%s '%s': a copy has taken its place, and the old file is not kept any "
 			"more: take another snapshot",
 			what, map->path);
+	if (rc == MDB_PANIC) /* the disk refused a meta page: LMDB has put the old one back */
+		return err_say(ERR_MOVED,
+			"%s '%s': the disk was full or failing at the end of a commit, so the file "
+			"must be opened again: the daemon does it when it is started again",
+			what, map->path);
 	if (rc == MDB_READERS_FULL) /* LMDB's table, with the writer's own transactions only */
 		return err_say(ERR_READERS_FULL, "%s '%s': this process holds too many snapshots",
 			what, map->path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A writer and the faults in its map (mapped_file.h).
+ * A writer and the faults in its map.
  *
  * With WRITEMAP LMDB writes new pages into the map, and a page beyond the end of the file is a
  * SIGBUS. LMDB makes the file as long as the map (64 GiB of hole) against it, and every copy
@@ -9,15 +9,13 @@
  * call returns, and the transaction has failed (`lost`): it can only be aborted. Such a commit has
  * its meta page in memory as well; mapping_undo_commit() rolls LMDB back.
  *
- * Without WRITEMAP LMDB writes pages with calls, and their errors fail the transaction. After the
- * error of a meta page it refuses everything until the file is opened again: pwrite() hides this
- * error, and the commit is rolled back in the same way.
+ * Any other fault goes to the previous handler, which ends a daemon (common/daemon/faults.h): of a
+ * block shared with a copy (cp --reflink) when the disk is full, for instance.
  */
 #include "store/env/env_internal.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <stddef.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -31,8 +29,8 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
-#define META_MAX      256 /* of a write of a meta page */
 #define PREPARE_BYTES ((uint64_t)256 << 10)
+#define WATCHED_MAX   32 /* a daemon writes one database, and two while a copy is made */
 
 static __thread bool fault_keeps_length;
 
@@ -61,97 +59,122 @@ int mapping_open_short(struct mapping *map, unsigned flags, unsigned mode)
 	return rc;
 }
 
-/* ---- a meta page refused by the disk, without WRITEMAP ------------------ */
-
-static __thread struct mapping *fault_commits; /* it commits in this thread */
-
-static ssize_t fault_pwrite(int fd, const void *from, size_t size, off_t at)
-{
-	static ssize_t (*next)(int, const void *, size_t, off_t);
-
-	if (!next)
-		*(void **)&next = dlsym(RTLD_NEXT, "pwrite");
-	return next(fd, from, size, at);
-}
-
-/* Restores a meta page. With durability the new bytes may be on the disk although the call
- * failed. */
-static bool fault_put_back(struct mapping *map, const void *meta, size_t size, off_t at)
-{
-	unsigned flags = 0;
-
-	(void)mdb_env_get_flags(map->mdb, &flags);
-	return fault_pwrite(mapping_fd(map), meta, size, at) == (ssize_t)size &&
-	       (flags & MDB_NOSYNC || fdatasync(mapping_fd(map)) == 0);
-}
-
-/* Replaces the C library's function in liblmdb. */
-__attribute__((visibility("default"))) ssize_t pwrite(
-	int fd, const void *from, size_t size, off_t at)
-{
-	struct mapping *map = fault_commits;
-	uint8_t before[META_MAX];
-
-	if (!map || map->writemap || size > sizeof(before) ||
-		(uint64_t)at + size > 2 * map->page_size ||
-		pread(mapping_fd(map), before, size, at) != (ssize_t)size)
-		return fault_pwrite(fd, from, size, at);
-	int fails = failpoint_pass(FAILPOINT_ENV_META);
-	ssize_t n = fails < 0 ? -1 : fault_pwrite(fd, from, size, at);
-	int error = fails < 0 ? -fails : n < 0 ? errno : ENOSPC; /* a short write is a full disk */
-	if (n == (ssize_t)size || (error != ENOSPC && error != EDQUOT) ||
-		!fault_put_back(map, before, size, at)) {
-		errno = error;
-		return n;
-	}
-	__atomic_store_n(&map->written.lost, error, __ATOMIC_RELAXED);
-	return (ssize_t)size;
-}
-
-int mapping_commit_pages(struct mapping *map, MDB_txn *txn)
-{
-	fault_commits = map;
-	int rc = mapping_write_error(mdb_txn_commit(txn));
-	fault_commits = NULL;
-	return rc;
-}
-
 /* ---- a fault ------------------------------------------------------------ */
 
-/* Replaces the map beyond the end of the file by memory. Async-signal-safe. */
-static bool fault_lose_rest(struct mapped_file *file, uint64_t length, int error)
+static struct mapping *fault_watched[WATCHED_MAX]; /* atomic: the handler reads them */
+static struct sigaction fault_before;
+
+/* Passes the signal on to the previous handler, or lets it end the process. */
+static void fault_pass_on(int number, siginfo_t *info, void *context)
 {
-	void *rest = mmap(file->address + length, file->bytes - length, PROT_READ | PROT_WRITE,
-		MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (fault_before.sa_flags & SA_SIGINFO) {
+		fault_before.sa_sigaction(number, info, context);
+		return;
+	}
+	if (fault_before.sa_handler != SIG_DFL && fault_before.sa_handler != SIG_IGN) {
+		fault_before.sa_handler(number);
+		return;
+	}
+	/* The store is repeated after the handler, and ends the process. */
+	(void)sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+}
+
+/* Replaces the map from the end of the file on by memory. Async-signal-safe. */
+static bool fault_lose_rest(struct mapping *map, int error)
+{
+	uint64_t length = map->blocks.length;
+	void *rest = mmap((void *)(uintptr_t)(map->address + length), map->map_bytes - length,
+		PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		0);
 
 	if (rest == MAP_FAILED)
 		return false;
-	__atomic_store_n(&file->lost, error, __ATOMIC_RELAXED);
+	__atomic_store_n(&map->lost, error, __ATOMIC_RELAXED);
 	return true;
 }
 
-/* Runs in the handler. Async-signal-safe. */
-static bool fault_mend(struct mapped_file *file, uint64_t at)
+/* Replaces the meta pages by memory with the same content. Async-signal-safe. */
+static bool fault_lose_metas(const struct mapping *map)
 {
-	struct mapping *map =
-		(struct mapping *)(void *)((uint8_t *)file - offsetof(struct mapping, written));
-	bool is_first = !mapped_file_lost(file), mended;
+	size_t machine = (size_t)sysconf(_SC_PAGESIZE), bytes = 2 * (size_t)map->page_size;
 
-	if (map->forks != forks_count())
+	bytes = (bytes + machine - 1) / machine * machine;
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
 		return false;
-	if (at < map->blocks.length) {
-		mended = mapped_file_make_private(file, at, 1);
-	} else {
-		int error = datafile_lengthen(&map->blocks, file->fd, at + 1, file->bytes);
-		if (!error)
-			return true;
-		mended = fault_lose_rest(file, map->blocks.length, error);
-	}
+	if (pread(mapping_fd(map), memory, bytes, 0) >= (ssize_t)(2 * map->page_size) &&
+		mremap(memory, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+			(void *)(uintptr_t)map->address) != MAP_FAILED)
+		return true;
+	(void)munmap(memory, bytes); /* ours, whole: can't fail */
+	return false;
+}
+
+bool mapping_lose_rest(struct mapping *map, int error)
+{
+	bool is_first = !map->lost;
+
 	/* LMDB does not know of this fault, and a commit writes a meta page last. Once: the pages
 	 * beside them may have changed since. */
-	if (mended && is_first && at >= 2 * map->page_size)
-		mended = mapped_file_make_private(file, 0, 2 * map->page_size);
-	return mended;
+	return fault_lose_rest(map, error) && (!is_first || fault_lose_metas(map));
+}
+
+/* Makes a store at ADDRESS repeatable. Async-signal-safe. */
+static bool fault_mend(struct mapping *map, const uint8_t *address)
+{
+	uint64_t at = (uint64_t)(address - map->address);
+
+	if (address < map->address || at >= map->map_bytes || at < map->blocks.length ||
+		mapping_is_forked(map))
+		return false;
+	int error = datafile_lengthen(&map->blocks, mapping_fd(map), at + 1, map->map_bytes);
+	return !error || mapping_lose_rest(map, error);
+}
+
+static void fault_handle(int number, siginfo_t *info, void *context)
+{
+	int saved = errno;
+	bool mended = false;
+
+	for (int i = 0; i < WATCHED_MAX && !mended; i++) {
+		struct mapping *map = __atomic_load_n(&fault_watched[i], __ATOMIC_ACQUIRE);
+		mended = map && fault_mend(map, info->si_addr);
+	}
+	if (!mended)
+		fault_pass_on(number, info, context);
+	errno = saved;
+}
+
+int mapping_watch_faults(struct mapping *map)
+{
+	struct sigaction action = {.sa_sigaction = fault_handle,
+				 .sa_flags = SA_SIGINFO | SA_ONSTACK},
+			 now;
+	int i = 0;
+
+	while (i < WATCHED_MAX && fault_watched[i])
+		i++;
+	if (i == WATCHED_MAX)
+		return err_say(
+			ERR_TOO_LARGE, "this process writes to %d databases already", WATCHED_MAX);
+	/* Each time: another part of the program may have set a handler since. */
+	(void)sigemptyset(&action.sa_mask);
+	if (sigaction(SIGBUS, NULL, &now) < 0)
+		return err_set(-errno, "the handler of SIGBUS");
+	if (now.sa_sigaction != fault_handle) {
+		fault_before = now;
+		(void)sigaction(SIGBUS, &action, NULL); /* fails only for unknown signals */
+	}
+	__atomic_store_n(&fault_watched[i], map, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void mapping_unwatch_faults(const struct mapping *map)
+{
+	for (int i = 0; i < WATCHED_MAX; i++)
+		if (__atomic_load_n(&fault_watched[i], __ATOMIC_RELAXED) == map)
+			__atomic_store_n(&fault_watched[i], NULL, __ATOMIC_RELEASE);
 }
 
 /* ---- while the writer is idle ------------------------------------------- */
@@ -162,7 +185,7 @@ void env_prepare(struct env *env)
 	struct mapping *map = env->map;
 	uint64_t end = mapping_state_end(map), until = end + PREPARE_BYTES;
 
-	if (!map->writemap || mapping_is_forked(map) || mapped_file_lost(&map->written) ||
+	if (!map->writemap || mapping_is_forked(map) || map->lost ||
 		map->prepared >= end + PREPARE_BYTES / 2)
 		return;
 	if (until > map->blocks.length)
@@ -171,39 +194,29 @@ void env_prepare(struct env *env)
 		 machine_page = (uint64_t)sysconf(_SC_PAGESIZE);
 	from = (from + machine_page - 1) / machine_page *
 	       machine_page; /* LMDB's pages may be smaller */
-	if (from < until &&
-		madvise(map->written.address + from, until - from, MADV_POPULATE_WRITE) < 0)
+	if (from < until && madvise((void *)(uintptr_t)(map->address + from), until - from,
+				    MADV_POPULATE_WRITE) < 0)
 		until = end + PREPARE_BYTES; /* an old kernel, or no memory: not at once again */
 	map->prepared = until;
 }
 
-/* ---- the handler's place ------------------------------------------------ */
-
-int mapping_watch_faults(struct mapping *map)
-{
-	map->written.address = (uint8_t *)(uintptr_t)map->address;
-	map->written.bytes = map->map_bytes;
-	map->written.fd = mapping_fd(map);
-	map->written.mend = fault_mend;
-	return mapped_file_watch(&map->written);
-}
-
 /* ---- after a transaction ------------------------------------------------ */
 
-/* Maps the file again, with WRITEMAP. After a failure writes fail until the next opening. */
+/* Maps the file again. After a failure writes fail until the next opening. */
 static void fault_restore(struct mapping *map)
 {
-	if (!map->writemap) {
-		__atomic_store_n(&map->written.lost, 0, __ATOMIC_RELAXED);
+	void *memory = mmap((void *)(uintptr_t)map->address, map->map_bytes, PROT_READ | PROT_WRITE,
+		MAP_FIXED | MAP_SHARED, mapping_fd(map), 0);
+
+	if (memory == MAP_FAILED)
 		return;
-	}
-	(void)mapped_file_restore(&map->written);
-	(void)madvise(map->written.address, map->written.bytes, MADV_RANDOM); /* only saves time */
+	__atomic_store_n(&map->lost, 0, __ATOMIC_RELAXED);
+	(void)madvise(memory, map->map_bytes, MADV_RANDOM); /* only saves time */
 }
 
 int mapping_undo_commit(struct mapping *map, uint64_t txn)
 {
-	int lost = mapped_file_lost(&map->written);
+	int lost = map->lost;
 
 	fault_restore(map);
 	if (*map->newest == txn) /* else it wrote nothing */
@@ -217,7 +230,7 @@ void mapping_end_write(struct mapping *map)
 
 	if (!map->writemap)
 		return;
-	if (mapped_file_lost(&map->written)) {
+	if (map->lost) {
 		fault_restore(map);
 		end = mapping_state_end(map);
 		datafile_shorten(&map->blocks, mapping_fd(map), end);

@@ -15,7 +15,6 @@
 #include <sys/types.h>
 
 #include "common/err.h"
-#include "common/mapped_file.h"
 #include "store/env/datafile.h"
 #include "store/env/env.h"
 #include "store/env/forks.h"
@@ -37,8 +36,9 @@ struct mapping {
 	enum env_mode mode;
 	bool has_writer;
 	bool writemap; /* pages are written in place */
-	/* WRITEMAP: all of it. Lost: the write transaction, or a part of it */
-	struct mapped_file written;
+	/* WRITEMAP, an errno: a part of the write transaction is in memory, for want of blocks.
+	 * Atomic, relaxed */
+	int lost;
 	unsigned forks; /* forks_count() when it was opened; another number now: this is a child */
 	MDB_env *mdb;
 	MDB_dbi databases[ENV_DATABASES_MAX], main_db; /* MAIN_DB: the table of them */
@@ -68,11 +68,10 @@ struct mapping {
 	/* readers from before its start may have pin files out of its sight: it reuses nothing */
 	bool is_blind;
 	MDB_txn *keeper;           /* has the slot in LMDB's table, with FLOOR */
-	volatile uint64_t *slot;   /* in LOCK */
-	volatile uint64_t *newest; /* in LOCK: LMDB's number of the newest transaction */
-	/* LMDB's map of lock.mdb, needed by no other process: lost writes stay in memory */
-	struct mapped_file lock;
-	struct mapped_file page_file; /* of OWN_PAGE */
+	volatile uint64_t *slot;   /* in lock.mdb */
+	volatile uint64_t *newest; /* likewise: LMDB's number of the newest transaction */
+	int lock_fd;               /* of lock.mdb: open as long as LMDB has the file open */
+	int own_page_fd;           /* of OWN_PAGE */
 	/* the newest transaction after this writer's last commit, or when it opened the
 		 * file */
 	uint64_t ours;
@@ -162,7 +161,7 @@ static inline int mapping_write_error(int rc)
  * code. */
 static inline int txn_wrote(struct txn *txn, int rc, const char *what)
 {
-	int lost = mapped_file_lost(&txn->map->written);
+	int lost = __atomic_load_n(&txn->map->lost, __ATOMIC_RELAXED);
 
 	return __builtin_expect(rc || lost, 0)
 		       ? txn_failed(txn, rc ? mapping_write_error(rc) : lost, what)
@@ -273,9 +272,10 @@ int mapping_open_short(struct mapping *map, unsigned flags, unsigned mode);
 /* Lets the handler of SIGBUS make the file of MAP longer; the map's address is known.
  * ERR_TOO_LARGE. */
 int mapping_watch_faults(struct mapping *map);
-/* Calls LMDB's commit. A full disk is either reported, or in `written`, and mapping_undo_commit()
- * is due. LMDB's code or an errno. */
-int mapping_commit_pages(struct mapping *map, MDB_txn *txn);
+void mapping_unwatch_faults(const struct mapping *map);
+/* Puts memory in place of the map beyond the end of the file, and of the meta pages: the write
+ * transaction has failed with ERROR, an errno. Async-signal-safe. */
+bool mapping_lose_rest(struct mapping *map, int error);
 /* Returns: 0; ERR_MOVED: another program has written over the file since the last commit of this
  * process, its writer. */
 int mapping_check_ours(const struct mapping *map);

@@ -75,9 +75,10 @@ static void mapping_close_file(FILE **file)
 		(void)fclose(*file); /* was only read */
 }
 
-/* Finds LMDB's map of lock.mdb, unknown to its interface. LOCK.fd stays open as long as LMDB has
+/* Finds LMDB's map of lock.mdb, unknown to its interface. LOCK_FD stays open as long as LMDB has
  * the file open, because closing it would drop LMDB's locks. */
-static int mapping_find_lock(struct mapping *map)
+static int mapping_find_lock(
+	const struct mapping *map, volatile uint64_t **ret_words, size_t *ret_n)
 {
 	CLEANUP(mapping_close_file) FILE *maps = fopen("/proc/self/maps", "re");
 	char path[4096], line[4096 + 128];
@@ -87,9 +88,9 @@ static int mapping_find_lock(struct mapping *map)
 
 	if (!maps)
 		return proc_failed(-errno, "/proc/self/maps");
-	if (fstat(map->lock.fd, &st) < 0)
+	if (fstat(map->lock_fd, &st) < 0)
 		return err_set(-errno, "'%s/lock.mdb'", map->path);
-	int r = proc_path_of(map->lock.fd, path, sizeof(path));
+	int r = proc_path_of(map->lock_fd, path, sizeof(path));
 	if (r < 0)
 		return r;
 	size_t size = strlen(path);
@@ -101,11 +102,11 @@ static int mapping_find_lock(struct mapping *map)
 			offset || !(found = strchr(line, '/')) || strncmp(found, path, size) != 0 ||
 			found[size] != '\n')
 			continue;
-		map->lock.address = (uint8_t *)(uintptr_t)from;
+		*ret_words = (volatile uint64_t *)(uintptr_t)from;
 		/* qemu-user shows adjoining maps as one. */
-		map->lock.bytes =
-			to - from < (uint64_t)st.st_size ? to - from : (uint64_t)st.st_size;
-		return mapped_file_watch(&map->lock);
+		*ret_n = (to - from < (uint64_t)st.st_size ? to - from : (uint64_t)st.st_size) /
+			 sizeof(uint64_t);
+		return 0;
 	}
 	return err_say(ERR_UNSUPPORTED,
 		"'/proc/self/maps' does not list '%s/lock.mdb': mount /proc", map->path);
@@ -137,14 +138,15 @@ static bool mapping_is_newest(struct mapping *map, volatile uint64_t *word, uint
 static int mapping_find_slot(struct mapping *map, uint64_t txn)
 {
 	struct keeper_check check = {.thread = pthread_self(), .txn = 1};
+	volatile uint64_t *words, *slot = NULL;
+	size_t n;
 
-	int r = mapping_find_lock(map);
+	int r = mapping_find_lock(map, &words, &n);
 	if (r < 0)
 		return r;
-	volatile uint64_t *words = (volatile uint64_t *)(void *)map->lock.address, *slot = NULL;
 	for (size_t i = 0; i < LOCK_HEAD_WORDS && !map->newest; i++)
 		map->newest = mapping_is_newest(map, &words[i], txn) ? &words[i] : NULL;
-	for (size_t i = 0; i + 2 < map->lock.bytes / sizeof(*words); i++)
+	for (size_t i = 0; i + 2 < n; i++)
 		if (words[i] == txn && (pid_t)(uint32_t)words[i + 1] == getpid() &&
 			words[i + 2] == (uint64_t)pthread_self())
 			slot = &words[i];
@@ -209,11 +211,8 @@ int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned 
 
 	if (fstat(mapping_fd(map), &st) < 0)
 		return err_set(-errno, "'%s/data.mdb'", map->path);
-	int r = pin_page_open_write(map->path, st.st_ino, newest, mode, &map->page_file);
-	if (r < 0)
-		return r;
-	map->own_page = (struct pin_page *)(void *)map->page_file.address;
-	r = mapped_file_watch(&map->page_file);
+	int r = pin_page_open_write(
+		map->path, st.st_ino, newest, mode, &map->own_page, &map->own_page_fd);
 	if (r < 0)
 		return r;
 	int rc = mdb_txn_begin(map->mdb, NULL, MDB_RDONLY, &map->keeper);
@@ -235,7 +234,7 @@ int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned 
 	r = places ? mapping_find_places(map, places) : 0;
 	/* After the places: readers of the new epoch see them. */
 	__atomic_add_fetch(&page->epoch, 1, __ATOMIC_SEQ_CST);
-	return r < 0 || !mapped_file_lost(&map->page_file) ? r : datafile_disk_full(map->path);
+	return r;
 }
 
 void mapping_keep_end(struct mapping *map)
@@ -251,9 +250,9 @@ void mapping_keep_release(struct mapping *map)
 
 	pin_page_close(&page);
 	map->own_page = NULL;
-	cleanup_fd(&map->page_file.fd);
+	cleanup_fd(&map->own_page_fd);
 	pin_scan_close(&map->scan);
-	cleanup_fd(&map->lock.fd);
+	cleanup_fd(&map->lock_fd);
 	cleanup_fd(&map->page_fd);
 }
 
@@ -331,9 +330,7 @@ int mapping_advance(struct mapping *map, bool must)
 	 * (pin_page.h). */
 	__atomic_store_n(&page->oldest, most, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	/* On a full disk no reader may have seen it. */
-	int r = mapped_file_restore(&map->page_file) ? datafile_disk_full(map->path)
-						     : mapping_scan(map, most, &least);
+	int r = mapping_scan(map, most, &least);
 	if (r < 0) /* nothing is reused until the pins can be read */
 		least = map->floor;
 	if (least < most)
@@ -368,14 +365,12 @@ int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan)
 	return pin_scan_open(page->inode, map->places, last, ret_scan);
 }
 
-/* Says how far the state has come. On a full disk readers learn it by waiting
- * (mapping_wait_published()), until the next call. */
+/* Says how far the state has come. */
 static void mapping_publish(struct mapping *map)
 {
 	/* An empty transaction gets no txn id. */
 	map->ours = mapping_last_txn(map);
 	__atomic_store_n(&map->own_page->committed, map->ours, __ATOMIC_RELEASE);
-	(void)mapped_file_restore(&map->page_file);
 }
 
 int mapping_check_ours(const struct mapping *map)
@@ -392,14 +387,14 @@ int env_check_written(const struct env *env)
 	return mapping_check_ours(env->map);
 }
 
-bool env_check_pin_page(struct env *env, int directory_fd)
+bool env_check_pin_page(const struct env *env, int directory_fd)
 {
 	CHECK_OBJ(env, ENV_MAGIC);
-	struct mapping *map = env->map;
+	const struct mapping *map = env->map;
 	struct pin_place_id ids[PIN_SCAN_PLACES] = {{0}};
 	struct stat ours, there;
 
-	if (fstat(map->page_file.fd, &ours) < 0 ||
+	if (fstat(map->own_page_fd, &ours) < 0 ||
 		fstatat(directory_fd, PIN_PAGE_FILE, &there, AT_SYMLINK_NOFOLLOW) < 0 ||
 		ours.st_dev != there.st_dev || ours.st_ino != there.st_ino ||
 		ours.st_size < (off_t)PIN_PAGE_BYTES ||
@@ -410,9 +405,6 @@ bool env_check_pin_page(struct env *env, int directory_fd)
 	for (int i = 0; i < PIN_SCAN_PLACES; i++)
 		if (ids[i].inode && !pin_page_scans(map->own_page, ids[i]))
 			return false;
-	/* An earlier state may be there after a full disk. */
-	__atomic_store_n(&map->own_page->committed, map->ours, __ATOMIC_RELEASE);
-	(void)mapped_file_restore(&map->page_file);
 	return true;
 }
 
@@ -429,17 +421,13 @@ int mapping_commit(struct mapping *map, MDB_txn *txn, bool has_written)
 	uint64_t id = mdb_txn_id(txn);
 	__atomic_store_n(&page->began, id, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* before all stores to the meta page */
-	if (mapped_file_restore(&map->page_file)) {
-		mdb_txn_abort(txn);
-		return ENOSPC;
-	}
 	int fails = failpoint_pass(FAILPOINT_ENV_COMMIT);
-	if (fails < 0 && map->written.mend) {
-		(void)map->written.mend(&map->written, 2 * map->page_size);
+	if (fails < 0 && map->writemap && map->address) {
+		(void)mapping_lose_rest(map, ENOSPC);
 		err_ignore(fails, "the commit reports it");
 	}
-	rc = mapping_commit_pages(map, txn);
-	if (mapped_file_lost(&map->written)) {
+	rc = mapping_write_error(mdb_txn_commit(txn));
+	if (map->lost) {
 		int lost = mapping_undo_commit(map, id);
 		rc = rc ? rc : lost;
 	}

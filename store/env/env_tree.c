@@ -395,7 +395,7 @@ static int tree_say_checked(const struct mapping *map)
 
 	if (map->mode != ENV_WRITE)
 		return 0;
-	if (fcntl(map->page_file.fd, F_OFD_SETLK, &lock) < 0 && errno != EAGAIN && errno != EACCES)
+	if (fcntl(map->own_page_fd, F_OFD_SETLK, &lock) < 0 && errno != EAGAIN && errno != EACCES)
 		return err_set(-errno, "locking '%s/" PIN_PAGE_FILE "'", map->path);
 	return 0; /* another program has the lock: readers check for themselves */
 }

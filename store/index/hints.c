@@ -15,7 +15,6 @@
 #include "common/err.h"
 #include "common/hash.h"
 #include "common/proc.h"
-#include "common/mapped_file.h"
 
 #define HINTS_MAGIC  0x6b68696eu
 #define FILE_MAGIC   UINT64_C(0x31544e4948464e4b) /* "KNFHINT1" */
@@ -80,7 +79,7 @@ struct hints {
 	unsigned bits; /* 1 << bits buckets, of names and again of objects */
 	struct hints_header *header;
 	uint64_t *names, *objects;
-	struct mapped_file file;
+	size_t bytes; /* of the map */
 };
 
 static size_t hints_table_bytes(unsigned bits)
@@ -181,16 +180,9 @@ static int hints_map(int fd, size_t bytes, bool write, struct hints **ret_hints)
 	hints->magic = HINTS_MAGIC;
 	hints->writable = write;
 	hints->header = map;
-	hints->file = (struct mapped_file){.address = map, .bytes = bytes, .fd = -1};
+	hints->bytes = bytes;
 	*ret_hints = hints;
 	return 0;
-}
-
-/* Watches the table of a writer for a full disk. Takes FD. */
-static int hints_watch(struct hints *hints, int *fd)
-{
-	hints->file.fd = TAKE_FD(*fd);
-	return mapped_file_watch(&hints->file);
 }
 
 void hints_close(struct hints **hints)
@@ -200,9 +192,7 @@ void hints_close(struct hints **hints)
 	if (!h)
 		return;
 	CHECK_OBJ(h, HINTS_MAGIC);
-	mapped_file_unwatch(&h->file);
-	(void)munmap(h->header, h->file.bytes);
-	cleanup_fd(&h->file.fd);
+	(void)munmap(h->header, h->bytes);
 	h->magic = 0;
 	free(h);
 	*hints = NULL;
@@ -239,8 +229,6 @@ int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, 
 		r = err_set(-error, "allocating %zu bytes for '%s'", bytes, HINTS_FILE_NEW);
 	if (r == 0)
 		r = hints_map(fd, bytes, true, ret_hints);
-	if (r == 0 && (r = hints_watch(*ret_hints, &fd)) < 0)
-		hints_close(ret_hints);
 	if (r < 0) {
 		(void)unlinkat(
 			directory_fd, HINTS_FILE_NEW, 0); /* removed at the next attempt, too */
@@ -264,8 +252,6 @@ int hints_create(int directory_fd, const struct hints_of *of, uint64_t objects, 
 int hints_publish(struct hints *hints, int directory_fd)
 {
 	CHECK_OBJ(hints, HINTS_MAGIC);
-	if (hints_is_lost(hints))
-		return err_set(-ENOSPC, "filling '%s'", HINTS_FILE_NEW);
 	if (renameat(directory_fd, HINTS_FILE_NEW, directory_fd, HINTS_FILE) < 0)
 		return err_set(-errno, "renaming '%s'", HINTS_FILE_NEW);
 	return 0;
@@ -310,11 +296,6 @@ int hints_open(int directory_fd, const struct hints_of *of, bool write, struct h
 	if (!hints_is_usable(hints->header, of, (size_t)st.st_size))
 		return NOT_FOUND;
 	hints_set_tables(hints, hints->header->buckets_bits);
-	r = write ? hints_watch(hints, &fd) : 0;
-	if (r < 0) {
-		err_ignore(r, "the index is asked instead of hints");
-		return NOT_FOUND;
-	}
 	*ret_hints = TAKE(hints);
 	return FOUND;
 }
@@ -354,18 +335,10 @@ void hints_remove(struct hints *hints, uint32_t feed, struct bytes key, uint64_t
 		hints_set_slot(hints->objects, hints_object_key(hints, object), 0);
 }
 
-bool hints_is_lost(const struct hints *hints)
-{
-	CHECK_OBJ(hints, HINTS_MAGIC);
-	return mapped_file_lost(&hints->file) != 0;
-}
-
 void hints_cover(struct hints *hints, uint64_t taken, uint64_t txn)
 {
 	CHECK_OBJ(hints, HINTS_MAGIC);
 	REQUIRE(hints->writable);
-	if (hints_is_lost(hints))
-		return;
 	__atomic_store_n(&hints->header->txn, txn, __ATOMIC_RELAXED);
 	/* Pairs with acquire in hints_taken: readers of this value see the slots. */
 	__atomic_store_n(&hints->header->taken, taken, __ATOMIC_RELEASE);

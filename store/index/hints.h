@@ -56,11 +56,7 @@ void hints_close(struct hints **hints);
 void hints_put(
 	struct hints *hints, uint32_t feed, struct bytes key, const struct index_entry *entry);
 void hints_remove(struct hints *hints, uint32_t feed, struct bytes key, uint64_t object);
-/* Returns whether the disk was full at a store (mapped_file.h). Readers may lack the change, and
- * hints_cover() does nothing any more: they ask the index for newer versions. */
-bool hints_is_lost(const struct hints *hints);
-/* Declares the table complete up to TAKEN, just before the commit of TXN; without effect if the
- * table is lost. */
+/* Declares the table complete up to TAKEN, just before the commit of TXN. */
 void hints_cover(struct hints *hints, uint64_t taken, uint64_t txn);
 uint64_t hints_txn(const struct hints *hints);
 /* Returns true if a new table should replace this one: with OBJECTS in it too many buckets are

@@ -12,8 +12,7 @@
 #include "common/err.h"
 #include "store/index/index_internal.h"
 
-#define RETRY_SEQS      (UINT64_C(1) << 20)
-#define LOST_RETRY_SEQS 4096
+#define RETRY_SEQS (UINT64_C(1) << 20)
 
 static struct hints_of index_hints_identity(const struct index *index, const uint8_t journal[16])
 {
@@ -140,34 +139,17 @@ void index_hints_note(struct index *index)
 	}
 }
 
-/* Gives up a table after a full disk, and tries again later. */
-static void index_hints_drop(struct index *index)
-{
-	hints_close(&index->hints);
-	(void)unlinkat(generation_folder_fd(index->gen), HINTS_FILE,
-		0); /* a remaining file is not trusted */
-	index->hints_lost = true;
-	index->hints_retry_objects = 2 * (index_hints_count(index) + 1);
-	index->hints_retry_taken = index->state.meta.taken + LOST_RETRY_SEQS;
-}
-
 void index_hints_cover(struct index *index)
 {
 	if (index->hints)
 		hints_cover(index->hints, index->state.meta.taken, txn_id(index->txn));
-	if (index->hints && hints_is_lost(index->hints))
-		index_hints_drop(index);
 }
 
 void index_hints_grow(struct index *index)
 {
 	uint64_t objects = index_hints_count(index), taken = index->state.meta.taken;
-	bool due = index->hints ? hints_is_worn(index->hints, objects, taken) : index->hints_lost;
 
-	if (!due || (objects < index->hints_retry_objects && taken < index->hints_retry_taken))
-		return;
-	index_hints_try_make(index);
-	index->hints_lost = !index->hints;
-	if (index->hints_lost)
-		index->hints_retry_taken = taken + LOST_RETRY_SEQS;
+	if (index->hints && hints_is_worn(index->hints, objects, taken) &&
+		(objects >= index->hints_retry_objects || taken >= index->hints_retry_taken))
+		index_hints_try_make(index);
 }

@@ -78,7 +78,6 @@ struct index {
 	struct changes changes;
 	struct hints *hints; /* the writer's, of a published index; NULL: none could be made */
 	/* For another attempt at a table. */
-	bool hints_lost; /* the disk had no room for a change of them; NULL now */
 	uint64_t hints_retry_objects, hints_retry_taken;
 };
 

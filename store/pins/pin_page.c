@@ -11,7 +11,6 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/mapped_file.h"
 #include "common/proc.h"
 
 #define PIN_PAGE_MAGIC 0x31736e69706e696bu /* "kinpins1" */
@@ -40,19 +39,17 @@ static int pin_page_map(int fd, int protection, struct pin_page **ret_page)
 }
 
 /* Maps the page of FD, and takes FD. */
-static int pin_page_map_write(int *fd, struct mapped_file *ret_file)
+static int pin_page_map_write(int *fd, struct pin_page **ret_page, int *ret_fd)
 {
-	struct pin_page *page;
-	int r = pin_page_map(*fd, PROT_READ | PROT_WRITE, &page);
+	int r = pin_page_map(*fd, PROT_READ | PROT_WRITE, ret_page);
 
 	if (r == 0)
-		*ret_file = (struct mapped_file){
-			.address = (uint8_t *)page, .bytes = PIN_PAGE_BYTES, .fd = TAKE_FD(*fd)};
+		*ret_fd = TAKE_FD(*fd);
 	return r;
 }
 
 int pin_page_open_write(const char *directory, uint64_t inode, uint64_t newest, unsigned mode,
-	struct mapped_file *ret_file)
+	struct pin_page **ret_page, int *ret_fd)
 {
 	struct pin_page head = {.magic = PIN_PAGE_MAGIC, .inode = inode};
 	char path[4096], temporary[4096], page[PIN_PAGE_BYTES] = {0};
@@ -64,7 +61,7 @@ int pin_page_open_write(const char *directory, uint64_t inode, uint64_t newest, 
 		return err_set(-errno, "opening '%s'", path);
 	if (fd >= 0 && pread(fd, &there, sizeof(there), 0) == (ssize_t)sizeof(there) &&
 		pin_page_is_usable(&there, inode, newest) && fchmod(fd, mode) == 0)
-		return pin_page_map_write(&fd, ret_file);
+		return pin_page_map_write(&fd, ret_page, ret_fd);
 	/* Renamed when it is whole: a reader never maps less than a page. */
 	cleanup_fd(&fd);
 	/* Readers of an older page see another epoch here. */
@@ -78,7 +75,7 @@ int pin_page_open_write(const char *directory, uint64_t inode, uint64_t newest, 
 	if (fd < 0 || pwrite(fd, page, sizeof(page), 0) != (ssize_t)sizeof(page) ||
 		fchmod(fd, mode) < 0 || rename(temporary, path) < 0)
 		return err_set(-errno, "making '%s'", path);
-	return pin_page_map_write(&fd, ret_file);
+	return pin_page_map_write(&fd, ret_page, ret_fd);
 }
 
 static int pin_page_find(

@@ -62,8 +62,6 @@ struct pin_place_id {
 };
 
 /* FORMAT.md, Pins. The words are written by the writer only, and atomic. */
-struct mapped_file;
-
 struct pin_page {
 	uint64_t magic;
 	uint64_t inode; /* of data.mdb; a copy of the files has another one */
@@ -84,7 +82,7 @@ bool pin_page_is_usable(const struct pin_page *page, uint64_t inode, uint64_t ne
 /* Opens the page of the environment in DIRECTORY (INODE: of data.mdb) for its writer; makes it if
  * it is missing or not usable. */
 int pin_page_open_write(const char *directory, uint64_t inode, uint64_t newest, unsigned mode,
-	struct mapped_file *ret_file);
+	struct pin_page **ret_page, int *ret_fd);
 /* Returns: FOUND; NOT_FOUND: none, or another file's, as in a copy; errors. */
 int pin_page_open_read(const char *directory, uint64_t inode, const struct pin_page **ret_page);
 /* Reads it without mapping it. Returns: FOUND; NOT_FOUND. */

@@ -16,7 +16,6 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
-#include "common/mapped_file.h"
 #include "common/proc.h"
 #include "store/ring/ring_layout.h"
 
@@ -27,7 +26,7 @@ struct ring {
 	uint32_t magic;
 	bool overrun; /* the batch is too large, or memory was short: readers are sent to the log */
 	struct ring_header *header;
-	struct mapped_file file; /* of it, unless the memory is the caller's */
+	size_t mapped; /* bytes of the file; 0: the memory is the caller's */
 	uint8_t *data;
 	uint64_t capacity;
 	struct buf batch; /* records as they will lie in the ring, without position and crc */
@@ -124,12 +123,9 @@ static int ring_new(struct ring **ret_ring)
 
 static void ring_unmap(struct ring *ring)
 {
-	mapped_file_unwatch(&ring->file);
-	if (ring->file.address) {
-		(void)munmap(ring->file.address, ring->file.bytes); /* ours, whole: can't fail */
-		cleanup_fd(&ring->file.fd);
-	}
-	ring->file = (struct mapped_file){0};
+	if (ring->mapped)
+		(void)munmap(ring->header, ring->mapped); /* ours, whole: can't fail */
+	ring->mapped = 0;
 	ring->header = NULL;
 }
 
@@ -201,20 +197,15 @@ int ring_init(void *memory, size_t size, const uint8_t uuid[16], struct ring **r
 	return 0;
 }
 
-/* Takes FD. On a full disk without preallocation readers lose the ring, not the process its
- * life. */
-static int ring_map(struct ring *ring, int *fd, size_t size)
+static int ring_map(struct ring *ring, int fd, size_t size)
 {
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, *fd, 0);
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
 
 	if (p == MAP_FAILED)
 		return err_set(-errno, "mapping a ring");
 	ring->header = p;
-	ring->file = (struct mapped_file){.address = p, .bytes = size, .fd = TAKE_FD(*fd)};
-	int r = mapped_file_watch(&ring->file);
-	if (r < 0)
-		ring_unmap(ring);
-	return r;
+	ring->mapped = size;
+	return 0;
 }
 
 /* Maps the file NAME if a new writer may take it over (FOUND). Else, if it is a ring, marks it
@@ -227,7 +218,7 @@ static int ring_take_over(struct ring *ring, int directory_fd, const char *name,
 
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size < RING_HEADER_SIZE)
 		return NOT_FOUND;
-	int r = ring_map(ring, &fd, (size_t)st.st_size);
+	int r = ring_map(ring, fd, (size_t)st.st_size);
 	err_ignore(r, "a new ring takes its place");
 	if (r < 0)
 		return NOT_FOUND;
@@ -267,7 +258,7 @@ static int ring_create_new(struct ring *ring, int directory_fd, const char *name
 	if (snprintf(temporary, sizeof(temporary), ".%s.new", name) >= (int)sizeof(temporary))
 		return err_set(-ENAMETOOLONG, "ring '%s'", name);
 	AUTO_FD int fd = ring_make_file(directory_fd, temporary, ring_bytes(capacity), mode);
-	int r = fd < 0 ? fd : ring_map(ring, &fd, ring_bytes(capacity));
+	int r = fd < 0 ? fd : ring_map(ring, fd, ring_bytes(capacity));
 	if (r == 0)
 		r = ring_header_fill(ring->header, capacity, uuid);
 	if (!r && renameat(directory_fd, temporary, directory_fd, name) < 0)
@@ -292,8 +283,6 @@ int ring_create(int directory_fd, const char *name, size_t capacity, const uint8
 	if (r < 0)
 		return r;
 	ring_begin(ring);
-	if (mapped_file_write_back(&ring->file))
-		return err_set(-ENOSPC, "writing '%s'", name);
 	*ret_ring = TAKE(ring);
 	return 0;
 }
@@ -433,9 +422,4 @@ void ring_heartbeat(struct ring *ring)
 	CHECK_OBJ(ring, RING_WRITER_MAGIC);
 	atomic_store_explicit(
 		&ring->header->heartbeat_ns, proc_realtime_ns(), memory_order_relaxed);
-	if (!mapped_file_lost(&ring->file) || mapped_file_write_back(&ring->file))
-		return;
-	/* Readers have not seen all of it: they go to the log. */
-	ring_jump(ring->header, ring->capacity);
-	ring_wake_readers(ring->header);
 }

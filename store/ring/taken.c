@@ -15,7 +15,6 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/mapped_file.h"
 #include "common/proc.h"
 
 #define TAKEN_MAGIC        0x314e4b5446464e4bull /* "KNFFTKN1" */
@@ -37,7 +36,6 @@ _Static_assert(offsetof(struct taken_page, seq) == 16, "taken_page.seq moved");
 struct taken {
 	uint32_t magic;
 	struct taken_page *page;
-	struct mapped_file file; /* of it */
 };
 
 struct taken_reader {
@@ -73,9 +71,7 @@ static int taken_map(int directory_fd, unsigned mode, struct taken *taken)
 	if (page == MAP_FAILED)
 		return err_set(-errno, "mapping '" TAKEN_FILE "'");
 	taken->page = page;
-	/* On a full disk without preallocation readers learn of changes late. */
-	taken->file = (struct mapped_file){.address = page, .bytes = TAKEN_SIZE, .fd = TAKE_FD(fd)};
-	return mapped_file_watch(&taken->file);
+	return 0;
 }
 
 int taken_create(
@@ -105,11 +101,8 @@ void taken_close(struct taken **taken_pointer)
 	if (!taken)
 		return;
 	CHECK_OBJ(taken, TAKEN_WRITER_MAGIC);
-	mapped_file_unwatch(&taken->file);
-	if (taken->page) {
+	if (taken->page)
 		(void)munmap(taken->page, TAKEN_SIZE); /* ours, whole: can't fail */
-		cleanup_fd(&taken->file.fd);
-	}
 	taken->magic = 0;
 	free(taken);
 }
@@ -119,13 +112,6 @@ void taken_publish(struct taken *taken, uint64_t seq)
 	CHECK_OBJ(taken, TAKEN_WRITER_MAGIC);
 	atomic_store_explicit(&taken->page->seq, seq, memory_order_release);
 	taken_wake(taken->page);
-}
-
-void taken_attend(struct taken *taken)
-{
-	CHECK_OBJ(taken, TAKEN_WRITER_MAGIC);
-	if (mapped_file_lost(&taken->file) && mapped_file_write_back(&taken->file) == 0)
-		taken_wake(taken->page);
 }
 
 /* ---- readers ------------------------------------------------------------ */

@@ -35,8 +35,6 @@ int taken_create(
 void taken_close(struct taken **taken);
 /* Publishes the index's applied seq after its commit, and wakes all readers. */
 void taken_publish(struct taken *taken, uint64_t seq);
-/* Shows readers the changes lost to a full disk. Once a second. */
-void taken_attend(struct taken *taken);
 
 /* Returns: 0; -ENOENT: there is no page. */
 int taken_attach(int directory_fd, struct taken_reader **ret_reader);
