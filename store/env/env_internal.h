@@ -63,7 +63,6 @@ struct mapping {
 	/* And the writer these: */
 	struct pin_page *own_page;
 	struct pin_scan *scan;
-	char last_place[2048]; /* of the writer before this one */
 	int page_fd;
 	/* readers from before its start may have pin files out of its sight: it reuses nothing */
 	bool is_blind;

@@ -177,7 +177,7 @@ static int mapping_remember_places(struct mapping *map, const struct pin_places 
 /* Opens the places of pin files, and publishes their identities. */
 static int mapping_find_places(struct mapping *map, const struct pin_places *places)
 {
-	struct pin_place_id ids[PIN_SCAN_PLACES];
+	struct pin_place_id ids[PIN_PLACES];
 	struct pin_page *page = map->own_page;
 	char path[4096 + 16];
 
@@ -189,18 +189,15 @@ static int mapping_find_places(struct mapping *map, const struct pin_places *pla
 	if (map->page_fd < 0)
 		return err_set(-errno, "'%s'", path);
 	map->is_blind = true; /* until it has looked */
-	memcpy(map->last_place, page->place, sizeof(map->last_place) - 1);
-	r = pin_scan_open(page->inode, places, map->last_place, &map->scan);
+	r = pin_scan_open(page->inode, places, &map->scan);
 	if (r < 0)
 		return r;
 	pin_scan_identify(map->scan, ids);
-	for (int i = 0; i < PIN_SCAN_PLACES; i++) {
+	for (int i = 0; i < PIN_PLACES; i++) {
 		__atomic_store_n(&page->scanned[i].inode, 0, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&page->scanned[i].device, ids[i].device, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&page->scanned[i].inode, ids[i].inode, __ATOMIC_SEQ_CST);
 	}
-	if (strlen(places->path[0]) < sizeof(page->place))
-		memcpy(page->place, places->path[0], strlen(places->path[0]) + 1);
 	return 0;
 }
 
@@ -355,14 +352,9 @@ uint64_t mapping_floor(const struct mapping *map)
 int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan)
 {
 	const struct pin_page *page = map->own_page ? map->own_page : map->page;
-	char last[sizeof(map->last_place)];
 
 	*ret_scan = NULL;
-	if (!page || !map->places)
-		return 0;
-	memcpy(last, map->own_page ? map->last_place : page->place, sizeof(last));
-	last[sizeof(last) - 1] = '\0';
-	return pin_scan_open(page->inode, map->places, last, ret_scan);
+	return page && map->places ? pin_scan_open(page->inode, map->places, ret_scan) : 0;
 }
 
 /* Says how far the state has come. */
@@ -391,7 +383,7 @@ bool env_check_pin_page(const struct env *env, int directory_fd)
 {
 	CHECK_OBJ(env, ENV_MAGIC);
 	const struct mapping *map = env->map;
-	struct pin_place_id ids[PIN_SCAN_PLACES] = {{0}};
+	struct pin_place_id ids[PIN_PLACES] = {{0}};
 	struct stat ours, there;
 
 	if (fstat(map->own_page_fd, &ours) < 0 ||
@@ -402,7 +394,7 @@ bool env_check_pin_page(const struct env *env, int directory_fd)
 		return false;
 	if (map->scan)
 		pin_scan_identify(map->scan, ids);
-	for (int i = 0; i < PIN_SCAN_PLACES; i++)
+	for (int i = 0; i < PIN_PLACES; i++)
 		if (ids[i].inode && !pin_page_scans(map->own_page, ids[i]))
 			return false;
 	return true;

@@ -76,9 +76,4 @@ int home_find_runtime(struct home *home);
 /* Takes the role's lock in the runtime directory. ERR_LOCKED: a copy of this store uses it. */
 int home_lock_runtime(struct home *home, enum home_role role);
 
-/* ---- home_remove.c ------------------------------------------------------ */
-
-/* Removes PATH, the previous runtime directory. */
-void home_remove_old_runtime(const struct home *home, const char *path);
-
 #endif

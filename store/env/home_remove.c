@@ -18,12 +18,12 @@
 #include "store/env/generation.h"
 #include "store/pins/pin_scan.h"
 
-/* Removes our files in the runtime directory FD. Living readers keep the directory and, if
- * KEEPS_RING, the ring: it tells the next reflector of an older copy in the journal's place. */
-static void retire_files(int fd, bool keeps_ring)
+/* Removes our files in the runtime directory FD. Living readers keep the directory and the ring: it
+ * tells the next reflector of an older copy in the journal's place. */
+static void retire_files(int fd)
 {
 	pin_scan_remove_place(fd, HOME_PINS);
-	keeps_ring = keeps_ring && faccessat(fd, HOME_PINS, F_OK, 0) == 0;
+	bool keeps_ring = faccessat(fd, HOME_PINS, F_OK, 0) == 0;
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	DIR *directory = copy >= 0 ? fdopendir(copy) : NULL;
 
@@ -40,7 +40,7 @@ static void retire_files(int fd, bool keeps_ring)
 /* Removes the runtime directory PATH, open as FD, unless a daemon uses it. Takes the locks in one
  * order: of two daemons that end at once, one removes it. A daemon that starts meanwhile finds its
  * lock taken or, within a second, its directory gone, and its supervisor starts it again. */
-static void retire_directory(int fd, const char *path, bool keeps_ring)
+static void retire_directory(int fd, const char *path)
 {
 	int locks[HOME_ROLE_MAX] = {-1, -1};
 	struct stat ours, there;
@@ -54,7 +54,7 @@ static void retire_directory(int fd, const char *path, bool keeps_ring)
 	}
 	if (!used && fstat(fd, &ours) == 0 && lstat(path, &there) == 0 &&
 		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino) {
-		retire_files(fd, keeps_ring);
+		retire_files(fd);
 		(void)rmdir(path); /* other programs' files keep it */
 	}
 	for (int i = 0; i < HOME_ROLE_MAX; i++)
@@ -67,19 +67,7 @@ void home_retire(struct home *home)
 		return;
 	for (int i = 0; i < HOME_ROLE_MAX; i++)
 		cleanup_fd(&home->runtime_lock[i]);
-	retire_directory(home->runtime_fd, home->runtime, true);
-}
-
-void home_remove_old_runtime(const struct home *home, const char *path)
-{
-	const char *name = strrchr(path, '/'), *id = name ? home_runtime_id(name + 1) : NULL;
-	struct stat st;
-
-	if (!id || strcmp(id, home->id) != 0)
-		return;
-	AUTO_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid())
-		retire_directory(fd, path, false); /* no reflector looks there again */
+	retire_directory(home->runtime_fd, home->runtime);
 }
 
 /* ---- the store ---------------------------------------------------------- */

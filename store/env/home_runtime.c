@@ -158,7 +158,6 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 		return r;
 	if (home->record_fd >= 0)
 		(void)close(home->record_fd);
-	home_remove_old_runtime(home, recorded);
 	r = runtime_read_record(home);
 	return r < 0 ? r : 0;
 }

@@ -61,7 +61,6 @@ void replaced_files_add(struct replaced_files *files, int folder_fd, const char 
 	}
 	file.hints_fd = openat(folder_fd, hints, flags);
 	file.inode = st.st_ino;
-	memcpy(file.last_place, page.place, sizeof(file.last_place) - 1);
 	files->files[files->n++] = file;
 }
 
@@ -104,7 +103,7 @@ static int replaced_find_users(struct replaced_file *file, const struct pin_plac
 		return err_set(-errno, "a replaced file");
 	file->is_own = env_is_written_here(st.st_dev, st.st_ino);
 	file->bytes = (uint64_t)st.st_blocks * 512;
-	int r = pin_scan_open(file->inode, places, file->last_place, &scan);
+	int r = pin_scan_open(file->inode, places, &scan);
 	if (r == 0)
 		r = pin_scan_all(scan, replaced_note_owner, file);
 	if (r == 0)

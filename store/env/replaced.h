@@ -48,7 +48,6 @@
 struct replaced_file {
 	int data_fd, page_fd, hints_fd; /* hints_fd -1: there are none */
 	uint64_t inode, since_ns, bytes;
-	char last_place[2048];
 	bool closed;
 	bool is_own; /* this process reads it, without pins */
 	/* Its readers when it was looked at last: */

@@ -138,7 +138,7 @@ bool pin_page_scans(const struct pin_page *page, struct pin_place_id id)
 {
 	bool found = false;
 
-	for (int i = 0; i <= PIN_PLACES; i++)
+	for (int i = 0; i < PIN_PLACES; i++)
 		found |= __atomic_load_n(&page->scanned[i].inode, __ATOMIC_RELAXED) == id.inode &&
 			 __atomic_load_n(&page->scanned[i].device, __ATOMIC_RELAXED) == id.device;
 	return found && id.inode;

@@ -71,9 +71,7 @@ struct pin_page {
 	uint64_t floor;
 	uint64_t epoch; /* changes at a writer's start: readers check the place of their pin file */
 	_Alignas(128) uint64_t given_up; /* not 0: pages are taken away even if pinned */
-	_Alignas(512) struct pin_place_id scanned[PIN_PLACES + 1]; /* by the writer for pin files */
-	/* the first of the last writer's places; the next one scans it as well */
-	_Alignas(1024) char place[2048];
+	_Alignas(512) struct pin_place_id scanned[PIN_PLACES]; /* by the writer for pin files */
 };
 
 /* Returns true if PAGE is of the file INODE and knows no state after NEWEST: else it is damaged, or

@@ -39,8 +39,7 @@ struct pin_scan_file {
 struct pin_scan {
 	uint32_t magic;
 	char prefix[20]; /* of the environment's files */
-	DIR *places[PIN_SCAN_PLACES];
-	char last[4096]; /* the path of the last of them; "": there is none */
+	DIR *places[PIN_PLACES];
 	struct pin_scan_file *files;
 	size_t n_files, files_room, most_files;
 	uint8_t bytes[PIN_CHUNKS_MAX * PIN_CHUNK_BYTES];
@@ -56,8 +55,7 @@ static DIR *pin_scan_open_place(int directory_fd, const char *path)
 	return directory;
 }
 
-int pin_scan_open(uint64_t inode, const struct pin_places *places, const char *last_place,
-	struct pin_scan **ret_scan)
+int pin_scan_open(uint64_t inode, const struct pin_places *places, struct pin_scan **ret_scan)
 {
 	struct pin_scan *scan = calloc(1, sizeof(*scan));
 	struct rlimit limit;
@@ -71,10 +69,6 @@ int pin_scan_open(uint64_t inode, const struct pin_places *places, const char *l
 	(void)snprintf(scan->prefix, sizeof(scan->prefix), "%016" PRIx64 "-", inode);
 	for (int i = 0; i < PIN_PLACES; i++)
 		scan->places[i] = pin_scan_open_place(AT_FDCWD, places->path[i]);
-	if (last_place && strcmp(last_place, places->path[0]) != 0) {
-		scan->places[PIN_PLACES] = pin_scan_open_place(AT_FDCWD, last_place);
-		(void)snprintf(scan->last, sizeof(scan->last), "%s", last_place);
-	}
 	*ret_scan = scan;
 	return 0;
 }
@@ -88,7 +82,7 @@ void pin_scan_close(struct pin_scan **scan)
 	CHECK_OBJ(s, PIN_SCAN_MAGIC);
 	for (size_t i = 0; i < s->n_files; i++)
 		cleanup_fd(&s->files[i].fd);
-	for (int i = 0; i < PIN_SCAN_PLACES; i++)
+	for (int i = 0; i < PIN_PLACES; i++)
 		if (s->places[i])
 			(void)closedir(s->places[i]);
 	free(s->files);
@@ -101,7 +95,7 @@ void pin_scan_identify(const struct pin_scan *scan, struct pin_place_id *ret_ids
 	struct stat st;
 
 	CHECK_OBJ(scan, PIN_SCAN_MAGIC);
-	for (int i = 0; i < PIN_SCAN_PLACES; i++) {
+	for (int i = 0; i < PIN_PLACES; i++) {
 		bool is_open = scan->places[i] && fstat(dirfd(scan->places[i]), &st) == 0;
 		ret_ids[i] =
 			is_open ? (struct pin_place_id){.device = st.st_dev, .inode = st.st_ino}
@@ -183,7 +177,7 @@ static int pin_scan_list(struct pin_scan *scan)
 {
 	size_t next = 0, known = scan->n_files;
 
-	for (int i = 0; i < PIN_SCAN_PLACES; i++) {
+	for (int i = 0; i < PIN_PLACES; i++) {
 		if (!scan->places[i])
 			continue;
 		rewinddir(scan->places[i]);
@@ -292,7 +286,7 @@ static bool pin_scan_has(const struct pin_scan *scan, uint64_t number)
 	struct stat st;
 
 	(void)snprintf(name, sizeof(name), "%s%016" PRIx64, scan->prefix, number);
-	for (int i = 0; i < PIN_SCAN_PLACES; i++)
+	for (int i = 0; i < PIN_PLACES; i++)
 		if (scan->places[i] &&
 			fstatat(dirfd(scan->places[i]), name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			return true;
@@ -431,7 +425,7 @@ static int pin_scan_walk(struct pin_scan *scan, const struct pin_choice *choice,
 	int r = 0, given = 0;
 
 	CHECK_OBJ(scan, PIN_SCAN_MAGIC);
-	for (int i = 0; i < PIN_SCAN_PLACES; i++) {
+	for (int i = 0; i < PIN_PLACES; i++) {
 		if (!scan->places[i])
 			continue;
 		rewinddir(scan->places[i]);
@@ -509,7 +503,7 @@ int pin_scan_sweep(struct pin_scan *scan)
 	int removed = 0, entries = 0;
 
 	CHECK_OBJ(scan, PIN_SCAN_MAGIC);
-	for (int i = 0; i < PIN_SCAN_PLACES; i++) {
+	for (int i = 0; i < PIN_PLACES; i++) {
 		if (!scan->places[i])
 			continue;
 		rewinddir(scan->places[i]);
@@ -518,15 +512,6 @@ int pin_scan_sweep(struct pin_scan *scan)
 			if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 				removed +=
 					pin_scan_sweep_entry(dirfd(scan->places[i]), entry->d_name);
-	}
-	/* Removes the old runtime directory after its last reader. */
-	if (scan->places[PIN_PLACES] && rmdir(scan->last) == 0) {
-		(void)closedir(TAKE(scan->places[PIN_PLACES]));
-		char *slash = strrchr(scan->last, '/');
-		if (slash) {
-			*slash = '\0';
-			(void)rmdir(scan->last); /* it stays if it holds anything else */
-		}
 	}
 	return removed;
 }

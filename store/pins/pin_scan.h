@@ -18,15 +18,11 @@
 
 #include "store/pins/pin_page.h"
 
-#define PIN_SCAN_PLACES (PIN_PLACES + 1)
-
 struct pin_scan;
 
-/* LAST_PLACE: the place of an earlier writer, "" or NULL if there is none. */
-int pin_scan_open(uint64_t inode, const struct pin_places *places, const char *last_place,
-	struct pin_scan **ret_scan);
+int pin_scan_open(uint64_t inode, const struct pin_places *places, struct pin_scan **ret_scan);
 void pin_scan_close(struct pin_scan **scan);
-/* Writes the identities of the PIN_SCAN_PLACES directories. */
+/* Writes the identities of the PIN_PLACES directories. */
 void pin_scan_identify(const struct pin_scan *scan, struct pin_place_id *ret_ids);
 
 /* Finds the least pin of a living process from FLOOR on; MOST if there is none below it. On an

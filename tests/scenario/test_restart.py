@@ -574,20 +574,6 @@ def test_the_last_daemon_removes_the_runtime_directory(simulator, store, order):
     store.wait_live("pods")
 
 
-def test_the_runtime_directory_of_before_is_removed_after_a_move(simulator, store):
-    daemons = store.configure("pods").daemons()
-    store.wait_live("pods")
-    for process in daemons:
-        process.kill()
-    before, store.runtime = store.runtime, store.directory / "run2"
-    store.runtime.mkdir(mode=0o700)
-    store.daemons()
-    store.wait_live("pods")
-    assert len(runtimes(store.runtime)) == 1
-    # At once, or after the commands that wait_live() ran before the store named the new one, and that keep it.
-    eventually(lambda: runtimes(before) == [])
-
-
 # ---- the service manager ---------------------------------------------------------------------------
 
 

@@ -402,7 +402,7 @@ Test(pins, file_whose_maker_was_killed_before_others_could_open_it_is_removed)
 	AS_MEMBER(if (open(path, O_RDWR | O_CREAT | O_EXCL, 0600) < 0) _exit(1));
 	cr_assert_eq(setegid(1), 0);
 	cr_assert_eq(seteuid(1), 0); /* the daemons' user */
-	cr_assert_eq(pin_scan_open(7, &places, NULL, &scan), 0);
+	cr_assert_eq(pin_scan_open(7, &places, &scan), 0);
 	cr_assert_eq(pin_scan_sweep(scan), 0);
 	cr_assert_eq(files_in(places.path[0]), 1, "perhaps it is being made");
 	cr_assert_eq(seteuid(0), 0);

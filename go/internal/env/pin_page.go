@@ -20,7 +20,7 @@ const (
 	pinEpoch     = 272
 	pinGivenUp   = 384
 	pinScanned   = 512
-	pinScannedN  = 3
+	pinScannedN  = 2
 
 	pinClosed = ^uint64(0) // oldest: no more pins
 
