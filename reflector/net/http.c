@@ -32,6 +32,7 @@ static void call_free(struct http_call **call)
 		return;
 	CHECK_OBJ(c, CALL_MAGIC);
 	http_call_unlink(c);
+	c->http->cancelled -= c->cancelled;
 	if (c->state == CALL_RUNNING)
 		(void)curl_multi_remove_handle(c->http->multi, c->easy);
 	curl_easy_cleanup(c->easy);
@@ -70,7 +71,8 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 	r = http_call_set_up(call, request);
 	if (r < 0)
 		return r;
-	http_call_link(http, call);
+	http_call_link(call);
+	http_call_note_deadline(call);
 	http_count(http, STAT_REQUESTS, 1);
 	if (ret_call)
 		*ret_call = call;
@@ -127,51 +129,69 @@ static void http_hold_limits(struct http *http)
 
 	if (!credential_awaited(http->credential, &since_ns))
 		return;
-	for (struct http_call *call = http->calls; call; call = call->next)
-		if (call->state == CALL_WAITING)
-			call->limit.start_ns = http->clock_ns;
+	for (struct http_call *call = http->calls[CALL_WAITING].first; call; call = call->next)
+		call->limit.start_ns = http->clock_ns;
 }
 
-/* Ends the calls at a limit, and closes their connections if nothing else was heard there. Then
- * ends the oldest renewable call of a silent connection: its renewal shows whether the connection
- * lives. */
-static void http_check_limits(struct http *http)
+/* Ends CALL if it is at a limit, and closes its connection if nothing else was heard there. */
+static void http_check_limit(struct http *http, struct http_call *call)
 {
-	struct http_call *oldest = NULL;
 	uint64_t limit_ns;
 	const char *words;
+	long port = call->port;
+
+	if (http->clock_ns < limit_deadline(&call->limit, &limit_ns, &words))
+		return;
+	if (!port) /* stays 0 without a connection */
+		(void)curl_easy_getinfo(call->easy, CURLINFO_LOCAL_PORT, &port);
+	call_fail(call, err_say(ERR_TIMEOUT, "%s: %s within %g s", http->name, words,
+				(double)limit_ns / 1e9));
+	if (connections_condemn(&http->connections, (uint16_t)port, http->clock_ns - limit_ns))
+		http->condemned_port = (uint16_t)port;
+}
+
+/* Ends the calls at a limit. Then ends the oldest renewable call of a silent connection: its
+ * renewal shows whether the connection lives. */
+static void http_check_limits(struct http *http)
+{
+	struct http_call *next;
 
 	http_hold_limits(http);
 	if (http->clock_ns < http->deadline_ns)
 		return;
-	for (struct http_call *call = http->calls; call; call = call->next) {
-		long port = call->port;
-
-		if (call->state == CALL_ENDED ||
-			http->clock_ns < limit_deadline(&call->limit, &limit_ns, &words))
-			continue;
-		if (!port)
-			(void)curl_easy_getinfo(
-				call->easy, CURLINFO_LOCAL_PORT, &port); /* 0: no connection yet */
-		call_fail(call, err_say(ERR_TIMEOUT, "%s: %s within %g s", http->name, words,
-					(double)limit_ns / 1e9));
-		if (connections_condemn(
-			    &http->connections, (uint16_t)port, http->clock_ns - limit_ns))
-			http->condemned_port = (uint16_t)port;
+	for (size_t state = 0; state < CALL_ENDED; state++) {
+		for (struct http_call *call = http->calls[state].first; call; call = next) {
+			next = call->next;
+			http_check_limit(http, call);
+		}
 	}
 
 	uint16_t silent = connections_ask(&http->connections, http->clock_ns);
+	struct http_call *oldest = silent ? http->calls[CALL_RUNNING].first : NULL;
 
-	for (struct http_call *call = http->calls; silent && call; call = call->next)
-		if (call->state == CALL_RUNNING && call->request.renewable &&
-			call->limit.answered && call->port == silent)
-			oldest = call;
+	while (oldest &&
+		!(oldest->request.renewable && oldest->limit.answered && oldest->port == silent))
+		oldest = oldest->next;
 	if (oldest)
 		call_end(oldest, HTTP_SILENT);
 	http->deadline_ns = connections_ask_at(&http->connections);
-	for (struct http_call *call = http->calls; call; call = call->next)
-		if (call->state != CALL_ENDED)
+	for (size_t state = 0; state < CALL_ENDED; state++)
+		for (struct http_call *call = http->calls[state].first; call; call = call->next)
 			http_call_note_deadline(call);
+}
+
+/* Frees the calls cancelled inside of libcurl. */
+static void http_free_cancelled(struct http *http)
+{
+	struct http_call *next;
+
+	for (size_t state = 0; http->cancelled && state < CALL_STATE_MAX; state++) {
+		for (struct http_call *call = http->calls[state].first; call; call = next) {
+			next = call->next;
+			if (call->cancelled)
+				call_free(&call);
+		}
+	}
 }
 
 /* ---- libcurl's sockets -------------------------------------------------- */
@@ -314,16 +334,12 @@ static int http_perform(struct http *http)
 /* Returns true during a TLS handshake. Afterwards its connection may carry many calls. */
 static bool http_is_connecting(const struct http *http)
 {
-	for (const struct http_call *call = http->calls; call; call = call->next) {
-		curl_off_t done_us = 0;
+	curl_off_t done_us = 0;
 
-		if (call->state != CALL_RUNNING || !call->opened_connection)
-			continue;
-		(void)curl_easy_getinfo(call->easy, CURLINFO_APPCONNECT_TIME_T, &done_us);
-		if (!done_us)
-			return true;
-	}
-	return false;
+	if (!http->opener)
+		return false;
+	(void)curl_easy_getinfo(http->opener->easy, CURLINFO_APPCONNECT_TIME_T, &done_us);
+	return !done_us;
 }
 
 /*
@@ -372,7 +388,7 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 	http_move_clock(http, 0);
 	r = http_add_waiting(http);
 	if (!r) {
-		int wait = http->ended ? 0 : http_wait_ms(http, timeout_ms);
+		int wait = http->calls[CALL_ENDED].first ? 0 : http_wait_ms(http, timeout_ms);
 
 		if (credential_is_running(http->credential) && wait > PLUGIN_POLL_MS)
 			wait = PLUGIN_POLL_MS; /* the plugin's exit can't be polled */
@@ -386,17 +402,11 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 	}
 	if (!r)
 		r = http_perform(http);
-	for (struct http_call *call = http->cancelled ? http->calls : NULL, *next; call;
-		call = next) {
-		next = call->next;
-		if (call->cancelled)
-			call_free(&call);
-	}
+	http_free_cancelled(http);
 	if (!r)
 		http_check_limits(
 			http); /* after all bytes are taken: waiting bytes are no silence */
-	/* on_done may start and cancel calls, so each search begins again. */
-	for (struct http_call *call; (call = http_next_ended(http));) {
+	for (struct http_call *call; (call = http->calls[CALL_ENDED].first);) {
 		struct http_request request = call->request;
 		int result = call->result, status = call->limit.answered ? call->head.status : 0;
 
@@ -428,6 +438,8 @@ int http_new(const struct kubeconfig *config, struct http **ret_http)
 	http->config = config;
 	http->connect_limit_ns = CONNECT_LIMIT_NS;
 	http->last_ns = proc_monotonic_ns();
+	for (size_t state = 0; state < CALL_STATE_MAX; state++)
+		http->calls[state].end = &http->calls[state].first;
 	if (curl_global_init(CURL_GLOBAL_DEFAULT))
 		return err_set(-ENOMEM, "libcurl");
 	http->global_init = true;
@@ -476,10 +488,12 @@ void http_free(struct http **http)
 		return;
 	CHECK_OBJ(h, HTTP_MAGIC);
 	REQUIRE(!h->performing);
-	while (h->calls) {
-		struct http_call *call = h->calls;
+	for (size_t state = 0; state < CALL_STATE_MAX; state++) {
+		while (h->calls[state].first) {
+			struct http_call *call = h->calls[state].first;
 
-		call_free(&call);
+			call_free(&call);
+		}
 	}
 	(void)curl_multi_cleanup(
 		h->multi); /* closes the sockets; NULL only makes it return an error */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call without libcurl: its limits and their clock, its place in the list of calls, the bytes of
+/* A call without libcurl: its limits and their clock, its place in the lists of calls, the bytes of
  * its answer, its failure. */
 #include "reflector/net/http_internal.h"
 
@@ -57,63 +57,45 @@ int http_wait_ms(const struct http *http, int timeout_ms)
 	return timeout_ms >= 0 && (uint64_t)timeout_ms < ms ? timeout_ms : (int)ms;
 }
 
-/* ---- the list of calls -------------------------------------------------- */
+/* ---- the lists of calls ------------------------------------------------- */
 
-void http_call_link(struct http *http, struct http_call *call)
+void http_call_link(struct http_call *call)
 {
-	call->next = http->calls;
-	call->link = &http->calls;
-	if (call->next)
-		call->next->link = &call->next;
-	http->calls = call;
-	http->waiting += call->state == CALL_WAITING;
-	http_call_note_deadline(call);
+	struct call_list *list = &call->http->calls[call->state];
+
+	call->next = NULL;
+	call->link = list->end;
+	*list->end = call;
+	list->end = &call->next;
 }
 
 void http_call_unlink(struct http_call *call)
 {
+	struct http *http = call->http;
+
 	if (!call->link)
 		return;
 	*call->link = call->next;
 	if (call->next)
 		call->next->link = call->link;
-	call->http->waiting -= call->state == CALL_WAITING;
-	call->http->ended -= call->state == CALL_ENDED;
-	call->http->cancelled -= call->cancelled;
+	else
+		http->calls[call->state].end = call->link;
+	if (http->opener == call)
+		http->opener = NULL;
 }
 
 void http_call_set_state(struct http_call *call, enum call_state state)
 {
-	struct http *http = call->http;
-
-	http->waiting -= call->state == CALL_WAITING;
-	http->ended -= call->state == CALL_ENDED;
+	http_call_unlink(call);
 	call->state = state;
-	http->waiting += state == CALL_WAITING;
-	http->ended += state == CALL_ENDED;
+	http_call_link(call);
 }
 
 struct http_call *http_oldest_waiting(const struct http *http)
 {
-	struct http_call *oldest = NULL;
-	size_t left = http->waiting;
+	struct http_call *call = http->calls[CALL_WAITING].first;
 
-	/* They are among the newest: thousands of watches come later. */
-	for (struct http_call *call = http->calls; call && left; call = call->next) {
-		if (call->state != CALL_WAITING)
-			continue;
-		left--;
-		if (!call->cancelled)
-			oldest = call;
-	}
-	return oldest;
-}
-
-struct http_call *http_next_ended(const struct http *http)
-{
-	struct http_call *call = http->ended ? http->calls : NULL;
-
-	while (call && call->state != CALL_ENDED)
+	while (call && call->cancelled)
 		call = call->next;
 	return call;
 }

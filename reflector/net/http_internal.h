@@ -5,7 +5,7 @@
  *
  *	http.c          life of client and calls, libcurl's sockets, and the loop
  *	http_setup.c    the server's URL, the proxy, and the libcurl options of a call
- *	http_call.c     the clock of limits, the list of calls, an answer's bytes, failures
+ *	http_call.c     the clock of limits, the lists of calls, an answer's bytes, failures
  *
  * libcurl's header is included here and nowhere else.
  */
@@ -35,13 +35,14 @@ enum call_state {
 	CALL_WAITING, /* started, not yet handed to libcurl */
 	CALL_RUNNING, /* libcurl has it */
 	CALL_ENDED,   /* libcurl is done with it; on_done is still to be called */
+	CALL_STATE_MAX
 };
 
 struct http_call {
 	uint32_t magic;
 	enum call_state state;
 	struct http *http;
-	struct http_call *next, **link; /* list of the client's calls, the newest first */
+	struct http_call *next, **link; /* list of the client's calls in this state */
 	struct http_request request;    /* path, accept and etag are NULL: libcurl has copies */
 	CURL *easy;
 	struct curl_slist *headers; /* hold credentials: wiped when freed */
@@ -74,12 +75,15 @@ struct http {
 	/* the server has answered a call: TLS is spoken there, if the kubeconfig says so */
 	bool answered;
 	bool http1; /* the server speaks HTTP/1: a connection carries one call at a time */
-	struct http_call *calls;
-	size_t waiting, ended, cancelled; /* calls in these states */
-	uint64_t deadline_ns; /* no limit is reached before this, on the clock of limits */
-	int epoll;            /* set of libcurl's sockets; -1: none */
-	int epoll_errno;      /* why a socket could not be added to it; 0: all were */
-	uint64_t timer_ns;    /* monotonic time of libcurl's timer; UINT64_MAX: none */
+	struct call_list {
+		struct http_call *first, **end; /* the oldest in this state, and the end's link */
+	} calls[CALL_STATE_MAX];
+	struct http_call *opener; /* running, opened the newest connection; NULL: none */
+	size_t cancelled;         /* calls */
+	uint64_t deadline_ns;     /* no limit is reached before this, on the clock of limits */
+	int epoll;                /* set of libcurl's sockets; -1: none */
+	int epoll_errno;          /* why a socket could not be added to it; 0: all were */
+	uint64_t timer_ns;        /* monotonic time of libcurl's timer; UINT64_MAX: none */
 	struct connections connections;
 	uint16_t condemned_port; /* of the last connection shut down; 0: none */
 	struct stats *stats;     /* NULL: nothing is counted */
@@ -124,14 +128,12 @@ void http_note_silence(struct http *http);
 /* Returns: milliseconds until the next limit is reached, at most TIMEOUT_MS (-1: INT_MAX). */
 int http_wait_ms(const struct http *http, int timeout_ms);
 
-void http_call_link(struct http *http, struct http_call *call);
+void http_call_link(struct http_call *call);
 void http_call_unlink(struct http_call *call);
-/* The list counts calls by their state, so a state is changed here only. */
+/* Moves CALL to the end of the list of STATE. */
 void http_call_set_state(struct http_call *call, enum call_state state);
 /* Returns: the oldest call not yet given to libcurl; NULL: none. */
 struct http_call *http_oldest_waiting(const struct http *http);
-/* Returns: a call before its on_done; NULL: none. */
-struct http_call *http_next_ended(const struct http *http);
 
 /* Takes one header line or trailer, or a piece of the body. Returns: false to make libcurl end the
  * call; call->stop and call->sentence say why, unless the call was cancelled. */

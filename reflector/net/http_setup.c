@@ -180,6 +180,7 @@ static int setup_on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 		return CURL_SOCKOPT_ERROR;
 	http_note_silence(http);
 	call->opened_connection = true;
+	http->opener = call;
 	call->connect_ns = proc_monotonic_ns();
 	return CURL_SOCKOPT_OK;
 }
