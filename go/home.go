@@ -236,7 +236,7 @@ type state struct {
 }
 
 var stateText = regexp.MustCompile(`^kinf-generation 1\nstate (clean|dirty)\ndurability (disk|process)\nboot (\S{1,32})\n` +
-	`inode (\d+)\nformat (\d+)\nuuid ([0-9a-f]{32})\n(?:device (\d+)\n)?$`)
+	`inode (\d+)\nformat (\d+)\nuuid ([0-9a-f]{32})\ndevice (\d+)\n$`)
 
 func readState(directory string) (*state, error) {
 	text, err := os.ReadFile(directory + "/STATE")
@@ -277,7 +277,7 @@ func (s *state) check(directory string) error {
 		return &os.PathError{Op: "open", Path: directory + "/data.mdb", Err: os.ErrNotExist}
 	}
 	boot := bootID()
-	if id.Inode != s.inode || s.device != 0 && id.Device != s.device && boot == s.boot {
+	if id.Inode != s.inode || id.Device != s.device && boot == s.boot {
 		return say(ErrUntrusted, "'%s' is the copy of a store whose daemons ran or were killed: 'kinf verify' says what can "+
 			"still be read, and 'kinf backup' makes a copy that is whole", directory)
 	}

@@ -159,9 +159,6 @@ func (s *seals) judge() verdict {
 		}
 		return sound
 	}
-	if newest.sealed == other.sealed && newest.seal == other.seal && newest.root != other.root {
-		return sound // an earlier version wrote both
-	}
 	isKilled := newest.sealed && newest.seal == txn-2
 	if s.hasPage {
 		isKilled = s.began == txn && s.committed == txn-1
