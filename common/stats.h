@@ -26,8 +26,7 @@ struct stats;
 /* For the writer: creates or takes over the file DIRECTORY_FD/NAME (mode 0640), sets start time and
  * pid and zeroes the counters. Takes a file over in place: readers with a map see the new process.
  * Allocates the file's blocks, so a full runtime directory is -ENOSPC now. On a file system without
- * that promise (mapped_file.h) the process goes on with a private page; the heartbeat writes it
- * back when there is room. */
+ * that promise a store on a full disk ends the process (common/daemon/faults.h). */
 int stats_create(int directory_fd, const char *name, struct stats **ret_stats);
 /* For a writer that can't start: opens the previous process's page, to write the reason into it.
  * The rest stays: readers find a reason between two starts. Errors as of stats_open(). */

@@ -7,7 +7,7 @@
  * process's end; the writer then removes the file.
  *
  * On tmpfs and ext4 a file's blocks are there once reserved, so the process writes the slots
- * through a map. On other file systems a store into a map can find the disk full (mapped_file.h), a
+ * through a map. On other file systems a store into a map can find the disk full, a
  * SIGBUS in a program that only reads: there each pin is a pwrite(2).
  *
  * Without room for a file the process holds a read lock on PIN_MARK_ALL of the pin page while a
