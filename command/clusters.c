@@ -92,8 +92,7 @@ int command_clusters(int argc, char **argv)
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf clusters", "",
 		"Lists the configurations /etc/kinf/NAME.yaml, with their stores. 'kinf --cluster "
-		"NAME "
-		"COMMAND' uses one of them.",
+		"NAME COMMAND' uses one of them.",
 		groups, ARRAY_SIZE(groups), false};
 	table_init(&table, heads, ARRAY_SIZE(heads));
 	int r = options_parse_all(&options, argc, argv);

@@ -153,8 +153,7 @@ int command_fail_again(
 	else if (strcmp(info->state, "forbidden") == 0)
 		(void)fprintf(stderr,
 			"Error: %s%s%s can't be read: %s%sgrant the account of the daemons 'list' "
-			"and "
-			"'watch' of %s\n",
+			"and 'watch' of %s\n",
 			feed, *info->namespace_ ? " in " : "", info->namespace_, why,
 			*why ? "; " : "the API server forbids it; ", info->resource);
 	else if (strcmp(info->state, "error") == 0)
@@ -165,8 +164,7 @@ int command_fail_again(
 	else
 		(void)fprintf(stderr,
 			"Error: %s%s%s is still being listed (%llu objects so far%s%s)%s%s; wait "
-			"with "
-			"'kinf wait %s'\n",
+			"with 'kinf wait %s'\n",
 			feed, *info->namespace_ ? " in " : "", info->namespace_,
 			(unsigned long long)info->list_done, listing ? "" : ", ",
 			listing ? "" : info->state, *why ? ": " : "", why, feed);
@@ -310,8 +308,7 @@ int command_open_directory(const char *directory, uint64_t end_ns, struct kinf *
 		if (damaged && !noted_damage)
 			(void)fprintf(stderr,
 				"note: waiting until the daemons have made '%s' good; is 'kinf "
-				"run' "
-				"running? %s\n",
+				"run' running? %s\n",
 				path,
 				r < 0 ? kinf_error(*ret_kinf)
 				      : "what is named above is damaged or missing");

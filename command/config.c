@@ -112,12 +112,10 @@ int command_config(int argc, char **argv)
 	};
 	const struct options options = {"kinf config", "check [FILE] | rbac [FILE]",
 		"check: checks a configuration without starting anything: the file, and that the "
-		"kubeconfig, the "
-		"context, the group and the files of kinf-serve in it exist and are good, that the "
-		"directories can be made and "
-		"the addresses can be listened on. rbac: prints the rights that the feeds of a "
-		"configuration need at the "
-		"API server, for kubectl apply.",
+		"kubeconfig, the context, the group and the files of kinf-serve in it exist and "
+		"are good, that the directories can be made and the addresses can be listened on. "
+		"rbac: prints the rights that the feeds of a configuration need at the API server, "
+		"for kubectl apply.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 	bool is_rbac = r == 0 && argc - first >= 1 && strcmp(argv[first], "rbac") == 0;
@@ -127,9 +125,8 @@ int command_config(int argc, char **argv)
 		r = options_bad(&options,
 			"write 'check' or 'rbac', and the file if it is not the default one");
 	if (r == 0 && is_check && rbac_is_asked(&args))
-		r = options_bad(&options,
-			"--name, --namespace, --service-account, --user and --group are "
-			"options of 'kinf config rbac'");
+		r = options_bad(&options, "--name, --namespace, --service-account, --user and "
+					  "--group are options of 'kinf config rbac'");
 	if (r == 0)
 		r = rbac_check_args(&options, &args);
 	if (r != 0)

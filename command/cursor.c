@@ -106,8 +106,7 @@ int command_cursor(int argc, char **argv)
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf cursor", "ls | rm CURSOR...",
 		"Lists the named cursors of followers, or removes some; the store then no longer "
-		"keeps history "
-		"for them.",
+		"keeps history for them.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 	bool is_ls = r == 0 && argc - first == 1 && strcmp(argv[first], "ls") == 0;

@@ -352,8 +352,8 @@ int command_describe(int argc, char **argv)
 	};
 	const struct options options = {"kinf describe", "FEED [NAME...] | FEED/NAME...",
 		"Describes objects as kubectl does, and their history; without a name all that are "
-		"selected. A deleted object is "
-		"described also if it is named, as long as its history is kept.",
+		"selected. A deleted object is described also if it is named, as long as its "
+		"history is kept.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 

@@ -258,12 +258,9 @@ int command_diff(int argc, char **argv)
 	};
 	const struct options options = {"kinf diff", "STORE1 STORE2 | FEED NAME --from N",
 		"Prints the objects that differ between two stores: '<' only in the first, '>' "
-		"only in the "
-		"second, '!' in both but different, with both resourceVersions. With --from prints "
-		"the "
-		"fields in which an object differs from its retained state of then. Exits with 1 "
-		"if "
-		"there are differences.",
+		"only in the second, '!' in both but different, with both resourceVersions. With "
+		"--from prints the fields in which an object differs from its retained state of "
+		"then. Exits with 1 if there are differences.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
@@ -283,8 +280,8 @@ int command_diff(int argc, char **argv)
 	if (!strchr(argv[first], '/') && access(argv[first], F_OK) < 0) {
 		(void)fprintf(stderr,
 			"Error: there is no store '%s' here; to see what has changed in an object "
-			"of the feed '%s', "
-			"add --from and an event, as 'kinf history' prints them\n",
+			"of the feed '%s', add --from and an event, as 'kinf history' prints "
+			"them\n",
 			argv[first], argv[first]);
 		return PROC_FAILED;
 	}

@@ -262,8 +262,7 @@ int command_dump(int argc, char **argv)
 	const struct options options = {"kinf dump",
 		"[meta|feeds|journal|objects|terms|postings|events|cursors|ring...]",
 		"Prints the records of the store's files, row by row, with the names of "
-		"store/FORMAT.md; "
-		"without a section, all sections. Needs no daemon.",
+		"store/FORMAT.md; without a section, all sections. Needs no daemon.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 	bool json = r == 0 && args.output && strcmp(args.output, "json") == 0;

@@ -257,11 +257,9 @@ int command_export(int argc, char **argv)
 	};
 	const struct options options = {"kinf export", "[FEED...]",
 		"Prints the objects of feeds (default: all) as one List that kubectl can apply to "
-		"another "
-		"cluster: without status, uids, resourceVersions, owners and managed fields. One "
-		"line for each "
-		"object, in the order of the keys. Values of Secrets are printed as they are "
-		"stored.",
+		"another cluster: without status, uids, resourceVersions, owners and managed "
+		"fields. One line for each object, in the order of the keys. Values of Secrets are "
+		"printed as they are stored.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 

@@ -45,8 +45,7 @@ static const struct option_spec get_options[] = {
 	{0, "timeout", OPTION_DURATION, AT(timeout_ns), "D", "for --at-least-rv; default 10s"},
 	{0, "max-staleness", OPTION_DURATION, AT(max_stale_ns), "D",
 		"fail if the last contact with the API server was longer ago; bookmarks come about "
-		"once a "
-		"minute, so values below 90s suit busy feeds only"},
+		"once a minute, so values below 90s suit busy feeds only"},
 	{0, "at-event", OPTION_NUMBER, AT(at_event), "N",
 		"the state as of this event, as long as its history is kept; 'kinf log' lists "
 		"events"},
@@ -88,8 +87,8 @@ static int get_fail(const struct get *get, const struct get_target *target, int 
 	if (code == KINF_GONE && get->args.continue_token) {
 		(void)fprintf(stderr,
 			"Error: the continue token is older than the history of the store; list "
-			"again without it (a larger 'retention' in kinf.yaml keeps tokens "
-			"valid for longer)\n");
+			"again without it (a larger 'retention' in kinf.yaml keeps tokens valid "
+			"for longer)\n");
 		return PROC_FAILED;
 	}
 	if (code == KINF_AGAIN && (get->args.at_event == NOW || !target->info.synced))
@@ -427,9 +426,9 @@ static int get_expand_all(struct get *get)
 		return get_check_one_feed(&get->args);
 	return n ? 0
 		 : err_say(ERR_NO_FEED,
-			   "'all' stands for pods, services, deployments and the other kinds "
-			   "that run something, and none of them is watched; name a feed "
-			   "('kinf status' lists them)");
+			   "'all' stands for pods, services, deployments and the other kinds that "
+			   "run something, and none of them is watched; name a feed ('kinf status' "
+			   "lists them)");
 }
 
 /* Waits for --at-least-rv. Returns below 0 after it printed an error. */
@@ -556,8 +555,8 @@ static int get_operands(struct get *get, char **operands, size_t n)
 	if (names && (query->labels || query->fields || query->prefix || query->index.n ||
 			     args->limit || args->continue_token))
 		return err_say(ERR_SYNTAX,
-			"names are given: -l, --field-selector, --index, "
-			"--prefix, --limit and --continue can't be used with them");
+			"names are given: -l, --field-selector, --index, --prefix, "
+			"--limit and --continue can't be used with them");
 	if (get->n_targets > 1)
 		r = get_check_one_feed(args);
 	if (r < 0)
@@ -601,8 +600,7 @@ int command_get(int argc, char **argv)
 	};
 	const struct options options = {"kinf get", "FEED[,FEED...] [NAME...] | FEED/NAME... | all",
 		"Prints objects of the cache, in the order of their keys. Tables are kubectl's. "
-		"With -w "
-		"it prints changes also, as 'kinf watch' does.",
+		"With -w it prints changes also, as 'kinf watch' does.",
 		groups, ARRAY_SIZE(groups), false};
 	if (options_flag(&options, argc, argv, "watch") ||
 		options_flag(&options, argc, argv, "watch-only"))

@@ -230,8 +230,8 @@ int command_history(int argc, char **argv)
 	};
 	const struct options options = {"kinf history", "FEED NAME | FEED/NAME",
 		"Prints the retained versions of an object, oldest first: when each was recorded, "
-		"and "
-		"the fields that it changed. 'retention' in kinf.yaml says how long they are kept.",
+		"and the fields that it changed. 'retention' in kinf.yaml says how long they are "
+		"kept.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
@@ -405,9 +405,8 @@ int command_log(int argc, char **argv)
 	};
 	const struct options options = {"kinf log", "[FEED]",
 		"Prints the retained changes of a feed, or of all, one a line: when each was "
-		"recorded, "
-		"its event number, and the fields that it changed. 'kinf watch' prints those to "
-		"come.",
+		"recorded, its event number, and the fields that it changed. 'kinf watch' prints "
+		"those to come.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 

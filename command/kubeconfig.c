@@ -62,8 +62,7 @@ static int kubeconfig_find_server(
 	if (directory_fd < 0 || r == -ENOENT)
 		return err_say(-ENOENT,
 			"kinf-serve has not run on store '%s'; start it with 'kinf run --serve "
-			"127.0.0.1:6445', or with a "
-			"section 'serve' in kinf.yaml",
+			"127.0.0.1:6445', or with a section 'serve' in kinf.yaml",
 			home_path(home));
 	if (r < 0)
 		return err_add(r, "reading the addresses of kinf-serve");
@@ -79,10 +78,9 @@ static int kubeconfig_find_server(
 	if (!*server->url)
 		return err_say(-EPROTONOSUPPORT,
 			"kubectl can't connect to a Unix socket, and kinf-serve listens on no TCP "
-			"address; add one in "
-			"kinf.yaml, for instance 'serve: {listen: [unix, 127.0.0.1:6445]}', and "
-			"start kinf run again "
-			"(without it: curl --unix-socket '%s' http://localhost/api)",
+			"address; add one in kinf.yaml, for instance 'serve: {listen: [unix, "
+			"127.0.0.1:6445]}', and start kinf run again (without it: curl "
+			"--unix-socket '%s' http://localhost/api)",
 			server->socket);
 	return 0;
 }
@@ -256,8 +254,8 @@ static int kubeconfig_print(
 		return r;
 	if (self && !token)
 		(void)fprintf(stderr, "note: the kubeconfig's user has no token; with 'serve.auth: "
-				      "self' kinf-serve recognizes clients "
-				      "by tokens only (kubectl --token TOKEN)\n");
+				      "self' kinf-serve recognizes clients by tokens only (kubectl "
+				      "--token TOKEN)\n");
 	(void)printf("apiVersion: v1\nkind: Config\ncurrent-context: kinf\nclusters:\n- name: "
 		     "kinf\n  cluster:\n"
 		     "    server: %s\n    certificate-authority-data: %s\ncontexts:\n- name: "

@@ -17,10 +17,8 @@ int command_metrics(int argc, char **argv)
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf metrics", "",
 		"Prints the counters of the daemons, and the state of store, feeds, readers and "
-		"cursors, in "
-		"Prometheus' text format, for instance for the textfile collector of its node "
-		"exporter. Works while the "
-		"daemons run and without them.",
+		"cursors, in Prometheus' text format, for instance for the textfile collector of "
+		"its node exporter. Works while the daemons run and without them.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse_all(&options, argc, argv);
 

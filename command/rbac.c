@@ -74,9 +74,8 @@ int rbac_check_args(const struct options *options, const struct rbac_args *args)
 			"--service-account: '%s' is not a name of a service account",
 			args->account);
 	if ((args->user || args->group) && (args->namespace_ || args->account))
-		return options_bad(options,
-			"--user and --group name other accounts than a service account; "
-			"leave out --namespace and --service-account");
+		return options_bad(options, "--user and --group name other accounts than a service "
+					    "account; leave out --namespace and --service-account");
 	return 0;
 }
 
@@ -202,8 +201,8 @@ static int rbac_resolve(struct rbac *rbac, const struct config *config,
 		return 0;
 	return err_say(ERR_CONFIG,
 		"the group of '%s' is not known: it is no resource of the API server itself, and "
-		"the store '%s' "
-		"has no such feed; write it with its group, as in widgets.example.com",
+		"the store '%s' has no such feed; write it with its group, as in "
+		"widgets.example.com",
 		feed->resource, config->store);
 }
 

@@ -45,8 +45,8 @@ int command_verify(int argc, char **argv)
 	};
 	const struct options options = {"kinf verify", "[FEED]",
 		"Cross-checks journal, index, events and rings. Prints one line per fault, and "
-		"then exits with 1. "
-		"Works while the daemons run, without them, and on a copy; writes nothing.",
+		"then exits with 1. Works while the daemons run, without them, and on a copy; "
+		"writes nothing.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 

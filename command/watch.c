@@ -57,10 +57,8 @@ static const struct option_spec watch_options[] = {
 	{0, "old", OPTION_FLAG, AT(old), NULL, "json: print the state before a change also"},
 	{0, "cursor", OPTION_TEXT, AT(cursor), "CURSOR",
 		"go on after the last line that a watch with this cursor printed, once one has "
-		"printed all objects that "
-		"existed; after kill -9 its last lines may come again, with the same event "
-		"numbers; a cursor has one "
-		"follower at a time"},
+		"printed all objects that existed; after kill -9 its last lines may come again, "
+		"with the same event numbers; a cursor has one follower at a time"},
 	{0, "count", OPTION_NUMBER, AT(count), "N", "end after N objects were printed"},
 };
 
@@ -483,8 +481,7 @@ int command_watch(int argc, char **argv)
 	};
 	const struct options options = {"kinf watch", "FEED [NAME] | FEED/NAME",
 		"Prints the objects that exist, then every change. With -o json one object a line: "
-		"SYNC marks "
-		"the end of the initial state, LAPPED the beginning of a new one.",
+		"SYNC marks the end of the initial state, LAPPED the beginning of a new one.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 

@@ -201,14 +201,12 @@ int proc_failed(int error, const char *path)
 	if (access("/proc/self/stat", F_OK) < 0)
 		return err_say(ERR_UNSUPPORTED,
 			"'%s' can't be read, because /proc is not mounted here: 'mount -t proc "
-			"proc /proc', as root, in this "
-			"root directory or container",
+			"proc /proc', as root, in this root directory or container",
 			path);
 	if (error == -ENOENT && strncmp(path, "/proc/sys/", 10) == 0)
 		return err_say(ERR_UNSUPPORTED,
 			"'%s' can't be read, because /proc is mounted without it: mount it without "
-			"'subset=pid' (a service: "
-			"ProcSubset=all)",
+			"'subset=pid' (a service: ProcSubset=all)",
 			path);
 	return err_set(error, "reading '%s'", path);
 }

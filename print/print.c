@@ -67,8 +67,8 @@ int print_choose(struct print *print, const char *text)
 		return 0;
 	if (strncmp(text, go, sizeof(go) - 1) == 0 || strncmp(text, "template", 8) == 0)
 		return err_say(ERR_SYNTAX,
-			"output '%s': Go templates are not supported; write the template as "
-			"-o jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}', or choose "
+			"output '%s': Go templates are not supported; write the template as -o "
+			"jsonpath='{range .items[*]}{.metadata.name}{\"\\n\"}{end}', or choose "
 			"columns with -o custom-columns=NAME:.metadata.name",
 			text);
 	const struct print_row *row = print_find(text);

@@ -82,8 +82,7 @@ static void advice_put(const struct snapshot_feed *feed, const char *name, struc
 	quoted[n] = '\0';
 	(void)snprintf(text, ADVICE_SIZE,
 		"%llu objects were read for %llu; an index would avoid that: add \"%s: '%s'\" to "
-		"the "
-		"'indexes' of the feed '%s' in kinf.yaml",
+		"the 'indexes' of the feed '%s' in kinf.yaml",
 		(unsigned long long)read, (unsigned long long)given, name, quoted,
 		feed->definition.name);
 }

@@ -14,8 +14,7 @@ int filter_init(struct filter *filter, const struct kinf_query *query)
 	if (r == 0 && selector_is_relative(filter->query.fields))
 		return err_say(ERR_SYNTAX,
 			"field selector '%s': objects leave an age without any event, so changes "
-			"can't "
-			"be followed by it; compare with a time, or list again",
+			"can't be followed by it; compare with a time, or list again",
 			query->field_selector);
 	return r;
 }

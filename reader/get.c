@@ -137,8 +137,8 @@ int kinf_get_many(struct kinf_snapshot *snapshot, const char *feed, const char *
 			if (r != 0)
 				return r;
 			if (snapshot->taken_as != taken_as)
-				r = err_say(-EINVAL, "kinf_get_many: the function that was "
-						     "called renewed or reset the snapshot");
+				r = err_say(-EINVAL, "kinf_get_many: the function that was called "
+						     "renewed or reset the snapshot");
 		}
 	}
 	return kinf_result_of(snapshot, r);

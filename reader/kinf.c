@@ -310,14 +310,12 @@ static int snapshot_result_again(struct kinf *kinf, const struct handled *handle
 	if (handled->event) {
 		(void)snprintf(text, sizeof(text),
 			"the index has not taken event %llu yet: kinf-processor is not running, or "
-			"is behind; "
-			"'kinf status' shows it",
+			"is behind; 'kinf status' shows it",
 			(unsigned long long)handled->event);
 	} else if (*mismatch && copy) {
 		(void)snprintf(text, sizeof(text),
 			"the index does not go with the journal: %s: copy the store again while "
-			"its daemons are stopped, or by "
-			"'kinf backup'",
+			"its daemons are stopped, or by 'kinf backup'",
 			mismatch);
 	} else if (*mismatch) {
 		(void)snprintf(what, sizeof(what),

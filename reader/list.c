@@ -126,14 +126,12 @@ static int list_explain_gone(struct kinf_listing *list, const struct snapshot_fe
 	else if (oldest == feed->index.listed)
 		(void)snprintf(list->words, sizeof(list->words),
 			"the state of '%s' as of event %llu is not known: its first list ended "
-			"with event "
-			"%llu",
+			"with event %llu",
 			name, asked, oldest);
 	else
 		(void)snprintf(list->words, sizeof(list->words),
 			"the state of '%s' as of event %llu is not kept, but those from event %llu "
-			"to "
-			"%llu are (a larger 'retention' in kinf.yaml keeps more)",
+			"to %llu are (a larger 'retention' in kinf.yaml keeps more)",
 			name, asked, oldest, newest);
 	return asked > newest ? AGAIN : GONE;
 }

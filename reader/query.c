@@ -109,8 +109,8 @@ int query_continue(struct query *query, const char *feed)
 	if (le32_get(p + AT_QUERY) != crc_text(query->identity, feed))
 		return err_say(ERR_SYNTAX,
 			"the continue token is of another list: repeat the feed, the namespace, "
-			"the selectors and "
-			"the order of the page that ended with it, or list again without it");
+			"the selectors and the order of the page that ended with it, or list again "
+			"without it");
 	memcpy(after->journal, p + AT_JOURNAL, QUERY_JOURNAL_SIZE);
 	after->seq = le64_get(p + AT_SEQ);
 	after->rv = BYTES(p + TOKEN_HEAD, p[AT_RV_SIZE]);
@@ -273,8 +273,7 @@ int query_check_term(const struct kinf_term *term, const struct index_definition
 		return 0;
 	return err_say(ERR_SYNTAX,
 		"index '%s' needs %zu values (%s) with commas between them, and '%.60s' has %zu; a "
-		"comma or backslash in a value "
-		"has a backslash before it",
+		"comma or backslash in a value has a backslash before it",
 		definition->name, n_paths, paths, term->value, parts);
 }
 

@@ -285,8 +285,7 @@ static int loop_open_network(struct loop *loop)
 	if (r == -EACCES)
 		return err_say(ERR_CONFIG,
 			"%s: the reflector runs as user %u; make the file readable for it, or name "
-			"another with "
-			"--kubeconfig or cluster.kubeconfig in kinf.yaml",
+			"another with --kubeconfig or cluster.kubeconfig in kinf.yaml",
 			err_text(r), (unsigned)geteuid());
 	if (r >= 0)
 		r = http_new(loop->kubeconfig, &loop->http);

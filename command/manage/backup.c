@@ -140,10 +140,9 @@ int command_backup(int argc, char **argv)
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf backup", "FILE|DIR|-",
 		"Writes a consistent, compacted copy of the store, also while its daemons run: a "
-		"tar FILE, a "
-		"DIR (with a slash at its end, or an empty one that exists), or a tar on standard "
-		"output. "
-		"'kinf restore' reads it. A DIR is a store by itself. Cursors are not copied.",
+		"tar FILE, a DIR (with a slash at its end, or an empty one that exists), or a tar "
+		"on standard output. 'kinf restore' reads it. A DIR is a store by itself. Cursors "
+		"are not copied.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 

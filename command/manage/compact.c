@@ -206,12 +206,9 @@ int command_compact(int argc, char **argv)
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf compact", "",
 		"Replaces journal and index by copies that hold nothing else than what can be "
-		"read: they are "
-		"as small as can be, and the values of removed feeds and trimmed versions are gone "
-		"from the "
-		"files. Works while the daemons run, and without them. Nothing is listed again, "
-		"and no "
-		"follower begins again.",
+		"read: they are as small as can be, and the values of removed feeds and trimmed "
+		"versions are gone from the files. Works while the daemons run, and without them. "
+		"Nothing is listed again, and no follower begins again.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse_all(&options, argc, argv);
 

@@ -70,12 +70,10 @@ int command_import(int argc, char **argv)
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf import", "FILE",
 		"Makes the directory --store a store of the objects in FILE (- reads standard "
-		"input), a List as "
-		"'kubectl get -o json' and 'kinf export' print it: for tests, and to look into "
-		"what somebody "
-		"has sent. Each kind becomes a feed. An object that can't be stored, because it is "
-		"nested too deep or its name "
-		"is too long, is left out and named. Indexes are those of the configuration.",
+		"input), a List as 'kubectl get -o json' and 'kinf export' print it: for tests, "
+		"and to look into what somebody has sent. Each kind becomes a feed. An object that "
+		"can't be stored, because it is nested too deep or its name is too long, is left "
+		"out and named. Indexes are those of the configuration.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 

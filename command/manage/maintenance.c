@@ -70,8 +70,7 @@ int maintenance_ask(struct home *home, enum home_role role, const char *command,
 	if (r == NOT_FOUND)
 		return err_say(ERR_LOCKED,
 			"%s (process %d) runs on store '%s', but has no control socket in '%s': it "
-			"is "
-			"just starting, another kinf has that role, or it runs in another "
+			"is just starting, another kinf has that role, or it runs in another "
 			"container",
 			roles[role].name, holder, home_path(home), home_runtime(home));
 	return r < 0 ? err_add(r, "%s (process %d)", roles[role].name, holder) : 0;

@@ -54,10 +54,8 @@ int command_rebuild_index(int argc, char **argv)
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf rebuild-index", "",
 		"Builds the index again from the journal; the API server is not asked. Readers use "
-		"the old "
-		"index until the new one is complete. Works while kinf-processor runs, and without "
-		"it; a feed "
-		"that the configuration does not have keeps its indexes.",
+		"the old index until the new one is complete. Works while kinf-processor runs, and "
+		"without it; a feed that the configuration does not have keeps its indexes.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse_all(&options, argc, argv);
 

@@ -16,10 +16,8 @@ int command_relist(int argc, char **argv)
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf relist", "FEED",
 		"Lets the reflector list a feed again now, also one that waits after a failure. "
-		"Objects "
-		"that have not changed cause no event. Returns when the reflector has begun, or "
-		"knows why it can't yet; "
-		"'kinf wait FEED --for live' waits for the end.",
+		"Objects that have not changed cause no event. Returns when the reflector has "
+		"begun, or knows why it can't yet; 'kinf wait FEED --for live' waits for the end.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 

@@ -54,8 +54,7 @@ int command_reload(int argc, char **argv)
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf reload", "",
 		"Lets the daemons read the configuration again, as SIGHUP does, and says whether "
-		"they "
-		"use it. A configuration with an error changes nothing.",
+		"they use it. A configuration with an error changes nothing.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse_all(&options, argc, argv);
 

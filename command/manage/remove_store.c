@@ -56,8 +56,7 @@ int command_remove_store(int argc, char **argv)
 	};
 	const struct options options = {"kinf remove-store", "",
 		"Removes a store that no daemon uses, and its runtime directory. Asks before, on a "
-		"terminal. "
-		"The configuration stays, and files that are not the store's.",
+		"terminal. The configuration stays, and files that are not the store's.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 

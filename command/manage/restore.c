@@ -58,9 +58,8 @@ static int restore_copy(struct backup *backup, const char *source, const char *n
 	if (r == ERR_FORMAT)
 		return err_say(r,
 			"another version of kinf made the backup '%s', in a format that this "
-			"version can't read: restore and read "
-			"it with that version; a new store of this version is listed from the API "
-			"server",
+			"version can't read: restore and read it with that version; a new store of "
+			"this version is listed from the API server",
 			name);
 	if (r < 0)
 		return err_say(
@@ -98,11 +97,9 @@ int command_restore(int argc, char **argv)
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf restore", "FILE DIR",
 		"Makes DIR a store with the content of a backup (- reads the tar from standard "
-		"input). Run it "
-		"as the user that runs the daemons. They go on watching from the state in the "
-		"backup, "
-		"without listing again while the API server has its resourceVersion. Followers "
-		"begin again.",
+		"input). Run it as the user that runs the daemons. They go on watching from the "
+		"state in the backup, without listing again while the API server has its "
+		"resourceVersion. Followers begin again.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 

@@ -136,8 +136,8 @@ static int run_await_store(const char *store)
 		return 0;
 	if (holder < 0)
 		return err_say(ERR_LOCKED,
-			"store '%s' is in use: %s runs there; stop it, or name another store "
-			"with --store",
+			"store '%s' is in use: %s runs there; stop it, or name another store with "
+			"--store",
 			home_path(home), names[role]);
 	return err_say(ERR_LOCKED,
 		"store '%s' is in use: %s runs there as process %d; stop it, or name another store "
@@ -194,8 +194,7 @@ static int run_check_serve(const struct run *run)
 		return 0;
 	return err_say(ERR_CONFIG,
 		"serve.separate: kinf-serve is a service of its own (kinf-serve.socket), but kinf "
-		"run was given %s for it; "
-		"remove one of the two",
+		"run was given %s for it; remove one of the two",
 		asked ? "--serve" : "sockets of the service manager");
 }
 
@@ -224,10 +223,8 @@ int command_run(int argc, char **argv)
 	};
 	const struct options options = {"kinf run", "",
 		"Runs kinf-reflector and kinf-processor, and with --serve kinf-serve, in the "
-		"foreground "
-		"and starts them again when they die. SIGHUP reads the configuration again, "
-		"SIGTERM ends everything within 5 "
-		"seconds.",
+		"foreground and starts them again when they die. SIGHUP reads the configuration "
+		"again, SIGTERM ends everything within 5 seconds.",
 		groups, ARRAY_SIZE(groups), false};
 	/* The daemons' arguments: a copy from before options_parse() reorders them, and the
 	 * places. */
@@ -248,9 +245,8 @@ int command_run(int argc, char **argv)
 	if (r == 0)
 		command_note(run.config);
 	if (r == 0 && !run.config->n_feeds)
-		r = err_say(ERR_CONFIG,
-			"no feeds: name one with --watch (kinf run --watch pods) or "
-			"in kinf.yaml under 'feeds'");
+		r = err_say(ERR_CONFIG, "no feeds: name one with --watch (kinf run --watch pods) "
+					"or in kinf.yaml under 'feeds'");
 	if (r == 0)
 		r = run_check_serve(&run);
 	if (r == 0) /* the daemons raise it further */

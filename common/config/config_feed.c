@@ -36,8 +36,7 @@ static int config_check_name(const struct config_place *place, const char *text,
 		return 0;
 	return config_refuse(place,
 		"not %s: '%s'; allowed are letters, digits, '-', '.' and '_', the first one a "
-		"letter or "
-		"digit, at most %d",
+		"letter or digit, at most %d",
 		kind, text, CONFIG_NAME_MAX);
 }
 
@@ -49,8 +48,7 @@ static int config_add_namespace(
 	if (!n || text[n] || n > NAMESPACE_MAX || text[0] == '-' || text[n - 1] == '-')
 		return config_refuse(place,
 			"not a namespace: '%s'; allowed are lower case letters, digits and '-' "
-			"inside, "
-			"at most %d",
+			"inside, at most %d",
 			text, NAMESPACE_MAX);
 	for (size_t i = 0; i < feed->n_namespaces; i++)
 		if (strcmp(feed->namespaces[i], text) == 0)
@@ -108,8 +106,7 @@ int config_set_feed_value(const struct config_place *place, enum config_type typ
 		if (r == 0 && selector_compares(selector))
 			return config_refuse(place,
 				"'%s': the API server knows only = and !=; 'kinf get "
-				"--field-selector' "
-				"compares",
+				"--field-selector' compares",
 				text);
 		return r < 0 ? config_refuse_code(place, r)
 			     : config_copy(&feed->field_selector, selector_text(selector));

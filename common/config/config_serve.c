@@ -110,9 +110,8 @@ static int config_read_rule(
 		for (size_t k = 0; k < RULE_PARTS; k++)
 			known |= strcmp(node->keys[i], rule_keys[k]) == 0;
 		if (!known)
-			return config_refuse(&here,
-				"unknown key; allowed here: users, groups, verbs, "
-				"resources, namespaces");
+			return config_refuse(&here, "unknown key; allowed here: users, groups, "
+						    "verbs, resources, namespaces");
 	}
 	if (!yaml_get(node, "users") && !yaml_get(node, "groups"))
 		return config_refuse(place, "needs users or groups");
@@ -204,8 +203,8 @@ static int config_check_open(const struct config_place *place, const char *addre
 		if (config_is_remote(word))
 			return config_refuse(place,
 				"auth: open on %s would give the whole cache to other machines; "
-				"listen on a "
-				"loopback address, choose another mode, or set openRemote: true",
+				"listen on a loopback address, choose another mode, or set "
+				"openRemote: true",
 				word);
 	return 0;
 }
@@ -218,8 +217,7 @@ int config_check_serve(const struct config_place *place, const struct config *co
 		return config_refuse(place, "tls.cert and tls.key must be given together");
 	if (s->auth == CONFIG_AUTH_ALLOW && !s->client_ca)
 		return config_refuse(place, "auth: allow recognizes clients by their certificates; "
-					    "name the CA that signs "
-					    "them in tls.clientCA");
+					    "name the CA that signs them in tls.clientCA");
 	if (!s->review_certificate != !s->review_key)
 		return config_refuse(place, "review.cert and review.key must be given together");
 	if (s->auth == CONFIG_AUTH_ALLOW && !s->allow)

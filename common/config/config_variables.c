@@ -21,9 +21,9 @@ static int config_put_variable(
 	char name[CONFIG_NAME_MAX];
 
 	if (!size || size >= sizeof(name) || text[size] != '}')
-		return config_refuse(place, "'${' must be followed by the name of a variable of "
-					    "the environment and '}'; write '$${' "
-					    "for the characters themselves");
+		return config_refuse(place,
+			"'${' must be followed by the name of a variable of the environment "
+			"and '}'; write '$${' for the characters themselves");
 	memcpy(name, text, size);
 	name[size] = '\0';
 	const char *value = getenv(name);

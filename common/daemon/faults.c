@@ -42,8 +42,7 @@ void faults_catch(const char *program, const char *store)
 	faults_line(0, program, store, "SIGSEGV): the store may be damaged:");
 	faults_line(1, program, store,
 		"SIGBUS): a file was cut short, or the disk of the store or its runtime directory "
-		"is full or "
-		"failing: make room,");
+		"is full or failing: make room,");
 	/* An own stack, to report stack overflows too. Without one the handler runs on the usual
 	 * stack. */
 	stack_t stack = {.ss_sp = faults_stack, .ss_size = sizeof(faults_stack)};

@@ -58,8 +58,7 @@ static int fields_unescape(
 			if (grammar->is_query)
 				return err_say(ERR_SYNTAX,
 					"field selector '%s': only '\\', ',' and '=' are written "
-					"with "
-					"a backslash before them, not '%.*s'",
+					"with a backslash before them, not '%.*s'",
 					grammar->text, n, p);
 			return err_say(ERR_SYNTAX,
 				"invalid field selector: invalid escape sequence: \\%.*s", n, p);

@@ -467,11 +467,9 @@ static const struct describe_line node_lines[] = {
 	{.line = "Unschedulable:\t{spec.unschedulable|false}"},
 	{.fn = node_lease},
 	{.when = "status.conditions",
-		.line = "Conditions:\n  "
-			"Type\tStatus\tLastHeartbeatTime\tLastTrans"
+		.line = "Conditions:\n  Type\tStatus\tLastHeartbeatTime\tLastTrans"
 			"itionTime\tReason\tMessage\n"
-			"  "
-			"----\t------\t-----------------\t---------"
+			"  ----\t------\t-----------------\t---------"
 			"---------\t------\t-------"},
 	{.each = "status.conditions",
 		.level = 1,
@@ -488,34 +486,27 @@ static const struct describe_line node_lines[] = {
 	{.fn = node_slices},
 	{.line = "System Info:"},
 	{.level = 1, .line = "Machine ID:\t{status.nodeInfo.machineID}"},
-	{.level = 1,
-		.line = "System "
-			"UUID:\t{status.nodeInfo.systemUUID}"},
+	{.level = 1, .line = "System UUID:\t{status.nodeInfo.systemUUID}"},
 	{.level = 1, .line = "Boot ID:\t{status.nodeInfo.bootID}"},
 	{.level = 1,
-		.line = "Kernel "
-			"Version:\t{status.nodeInfo."
+		.line = "Kernel Version:\t{status.nodeInfo."
 			"kernelVersion}"},
 	{.level = 1, .line = "OS Image:\t{status.nodeInfo.osImage}"},
 	{.level = 1,
-		.line = "Operating "
-			"System:\t{status.nodeInfo."
+		.line = "Operating System:\t{status.nodeInfo."
 			"operatingSystem}"},
 	{.level = 1,
 		.line = "Architecture:\t{status.nodeInfo."
 			"architecture}"},
 	{.level = 1,
-		.line = "Container Runtime "
-			"Version:\t{status.nodeInfo."
+		.line = "Container Runtime Version:\t{status.nodeInfo."
 			"containerRuntimeVersion}"},
 	{.level = 1,
-		.line = "Kubelet "
-			"Version:\t{status.nodeInfo."
+		.line = "Kubelet Version:\t{status.nodeInfo."
 			"kubeletVersion}"},
 	{.when = "status.nodeInfo.kubeProxyVersion",
 		.level = 1,
-		.line = "Kube-Proxy "
-			"Version:\t{status.nodeInfo."
+		.line = "Kube-Proxy Version:\t{status.nodeInfo."
 			/* kubelets before 1.33 */
 			"kubeProxyVersion}"},
 	{.when = "spec.podCIDR", .line = "PodCIDR:\t{spec.podCIDR}"},

@@ -265,8 +265,7 @@ static const struct describe_line container_source[] = {
 			(const struct describe_line[]){
 				{.when = "prefix",
 					.line = "{secretRef.name}\tSecret with prefix "
-						"'{prefix}'\tOptional: "
-						"{secretRef.optional|false}"},
+						"'{prefix}'\tOptional: {secretRef.optional|false}"},
 				END_OF_LINES}},
 	END_OF_LINES,
 };

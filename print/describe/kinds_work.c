@@ -164,15 +164,13 @@ static const struct describe_line deployment_lines[] = {
 	LABELS,
 	{.line = "Selector:\t{spec.selector:selector}"},
 	{.line = "Replicas:\t{spec.replicas|1} desired | {status.updatedReplicas|0} updated | "
-		 "{status.replicas|0} total | "
-		 "{status.availableReplicas|0} available | {status.unavailableReplicas|0} "
-		 "unavailable"},
+		 "{status.replicas|0} total | {status.availableReplicas|0} available | "
+		 "{status.unavailableReplicas|0} unavailable"},
 	{.line = "StrategyType:\t{spec.strategy.type}"},
 	{.line = "MinReadySeconds:\t{spec.minReadySeconds|0}"},
 	{.when = "spec.strategy.rollingUpdate",
 		.line = "RollingUpdateStrategy:\t{spec.strategy.rollingUpdate.maxUnavailable} max "
-			"unavailable, "
-			"{spec.strategy.rollingUpdate.maxSurge} max surge"},
+			"unavailable, {spec.strategy.rollingUpdate.maxSurge} max surge"},
 	TEMPLATE,
 	CONDITIONS,
 	{.fn = work_replica_sets},
@@ -306,12 +304,10 @@ static const struct describe_line job_lines[] = {
 		.line = "Active Deadline Seconds:\t{spec.activeDeadlineSeconds}s"},
 	{.unless = "status.ready",
 		.line = "Pods Statuses:\t{status.active|0} Active / {status.succeeded|0} Succeeded "
-			"/ "
-			"{status.failed|0} Failed"},
+			"/ {status.failed|0} Failed"},
 	{.when = "status.ready",
 		.line = "Pods Statuses:\t{status.active|0} Active ({status.ready} Ready) / "
-			"{status.succeeded|0} "
-			"Succeeded / {status.failed|0} Failed"},
+			"{status.succeeded|0} Succeeded / {status.failed|0} Failed"},
 	{.fn = job_indexes},
 	TEMPLATE,
 	{.fn = describe_events},

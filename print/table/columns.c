@@ -127,9 +127,8 @@ int columns_parse_file(const char *text, struct columns **ret_columns)
 	if (r < 0)
 		return r;
 	if (!columns->n || head || path)
-		return err_say(ERR_SYNTAX,
-			"write a line of headings and below it a line with a field "
-			"path for each, with blanks between them");
+		return err_say(ERR_SYNTAX, "write a line of headings and below it a line with a "
+					   "field path for each, with blanks between them");
 	*ret_columns = TAKE(columns);
 	return 0;
 }

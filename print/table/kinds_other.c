@@ -58,11 +58,11 @@ static const struct printer_cell_row resourceslice_cells[] = {
 	CELL_TEXT("Node", "spec.nodeName", NULL,
 		"NodeName identifies the node which provides the resources in this pool. A field "
 		"selector can be used to list only ResourceSlice objects belonging to a certain "
-		"node.\n\nThis field can be used to limit access from nodes to ResourceSlices "
-		"with the same node name. It also indicates to autoscalers that adding new nodes "
-		"of the same type as some old node might also make new resources "
-		"available.\n\nExactly one of NodeName, NodeSelector, AllNodes, and "
-		"PerDeviceNodeSelection must be set. This field is immutable."),
+		"node.\n\nThis field can be used to limit access from nodes to ResourceSlices with "
+		"the same node name. It also indicates to autoscalers that adding new nodes of the "
+		"same type as some old node might also make new resources available.\n\nExactly "
+		"one of NodeName, NodeSelector, AllNodes, and PerDeviceNodeSelection must be set. "
+		"This field is immutable."),
 	CELL_TEXT("Driver", "spec.driver", NULL,
 		"Driver identifies the DRA driver providing the capacity information. A field "
 		"selector can be used to list only ResourceSlice objects with a certain driver "
@@ -70,10 +70,10 @@ static const struct printer_cell_row resourceslice_cells[] = {
 		"vendor of the driver. It should use only lower case characters. This field is "
 		"immutable."),
 	CELL_TEXT("Pool", "spec.pool.name", NULL,
-		"Name is used to identify the pool. For node-local devices, this is often the "
-		"node name, but this is not required.\n\nIt must not be longer than 253 "
-		"characters and must consist of one or more DNS sub-domains separated by slashes. "
-		"This field is immutable."),
+		"Name is used to identify the pool. For node-local devices, this is often the node "
+		"name, but this is not required.\n\nIt must not be longer than 253 characters and "
+		"must consist of one or more DNS sub-domains separated by slashes. This field is "
+		"immutable."),
 	CELL_AGE,
 };
 
@@ -222,18 +222,18 @@ static const struct printer_cell_row level_cells[] = {
 	CELL_NUMBER("HandSize", "spec.limited.limitResponse.queuing.handSize", "<none>",
 		"`handSize` is a small positive number that configures the shuffle sharding of "
 		"requests into queues.  When enqueuing a request at this priority level the "
-		"request's flow identifier (a string pair) is hashed and the hash value is used "
-		"to shuffle the list of queues and deal a hand of the size specified here.  The "
+		"request's flow identifier (a string pair) is hashed and the hash value is used to "
+		"shuffle the list of queues and deal a hand of the size specified here.  The "
 		"request is put into one of the shortest queues in that hand. `handSize` must be "
-		"no larger than `queues`, and should be significantly smaller (so that a few "
-		"heavy flows do not saturate most of the queues).  See the user-facing "
-		"documentation for more extensive guidance on setting this field.  This field has "
-		"a default value of 8."),
+		"no larger than `queues`, and should be significantly smaller (so that a few heavy "
+		"flows do not saturate most of the queues).  See the user-facing documentation for "
+		"more extensive guidance on setting this field.  This field has a default value of "
+		"8."),
 	CELL_NUMBER("QueueLengthLimit", "spec.limited.limitResponse.queuing.queueLengthLimit",
 		"<none>",
 		"`queueLengthLimit` is the maximum number of requests allowed to be waiting in a "
-		"given queue of this priority level at a time; excess requests are rejected.  "
-		"This value must be positive.  If not specified, it will be defaulted to 50."),
+		"given queue of this priority level at a time; excess requests are rejected.  This "
+		"value must be positive.  If not specified, it will be defaulted to 50."),
 	CELL_AGE,
 };
 

@@ -301,12 +301,11 @@ static const struct printer_cell_row pod_cells[] = {
 	CELL_WIDE("Nominated Node", "status.nominatedNodeName", "<none>",
 		"nominatedNodeName is set only when this pod preempts other pods on the node, but "
 		"it cannot be scheduled right away as preemption victims receive their graceful "
-		"termination periods. This field does not guarantee that the pod will be "
-		"scheduled on this node. Scheduler may decide to place the pod elsewhere if other "
-		"nodes become available sooner. Scheduler may also decide to give the resources "
-		"on this node to a higher priority pod that is created after preemption. As a "
-		"result, this field may be different than PodSpec.nodeName when the pod is "
-		"scheduled."),
+		"termination periods. This field does not guarantee that the pod will be scheduled "
+		"on this node. Scheduler may decide to place the pod elsewhere if other nodes "
+		"become available sooner. Scheduler may also decide to give the resources on this "
+		"node to a higher priority pod that is created after preemption. As a result, this "
+		"field may be different than PodSpec.nodeName when the pod is scheduled."),
 	CELL_FUNCTION("Readiness Gates", "string", 1, pod_gates,
 		"If specified, all readiness gates will be evaluated for pod readiness. A pod is "
 		"ready when all its containers are ready AND all conditions specified in the "

@@ -92,8 +92,8 @@ static const struct printer_cell_row volume_cells[] = {
 		"https://kubernetes.io/docs/concepts/storage/persistent-volumes#phase"),
 	CELL_FUNCTION("Claim", "string", 0, volume_claim,
 		"claimRef is part of a bi-directional binding between PersistentVolume and "
-		"PersistentVolumeClaim. Expected to be non-nil when bound. claim.VolumeName is "
-		"the authoritative bind between PV and PVC. More info: "
+		"PersistentVolumeClaim. Expected to be non-nil when bound. claim.VolumeName is the "
+		"authoritative bind between PV and PVC. More info: "
 		"https://kubernetes.io/docs/concepts/storage/persistent-volumes#binding"),
 	CELL_FUNCTION("StorageClass", "string", 0, storage_class, "StorageClass of the pv"),
 	CELL_FUNCTION("VolumeAttributesClass", "string", 0, storage_attributes_class,
@@ -103,9 +103,9 @@ static const struct printer_cell_row volume_cells[] = {
 		"machine parsing and tidy display in the CLI."),
 	CELL_AGE,
 	CELL_WIDE("VolumeMode", "spec.volumeMode", "<unset>",
-		"volumeMode defines if a volume is intended to be used with a formatted "
-		"filesystem or to remain in raw block state. Value of Filesystem is implied when "
-		"not included in spec."),
+		"volumeMode defines if a volume is intended to be used with a formatted filesystem "
+		"or to remain in raw block state. Value of Filesystem is implied when not included "
+		"in spec."),
 };
 
 static enum printer_cell_type claim_capacity(struct printer_row *row)
@@ -132,8 +132,8 @@ static const struct printer_cell_row claim_cells[] = {
 	CELL_FUNCTION("Capacity", "string", 0, claim_capacity,
 		"capacity represents the actual resources of the underlying volume."),
 	CELL_FUNCTION_OF("Access Modes", 0, claim_access_modes, "status.accessModes",
-		"accessModes contains the actual access modes the volume backing the PVC has. "
-		"More info: "
+		"accessModes contains the actual access modes the volume backing the PVC has. More "
+		"info: "
 		"https://kubernetes.io/docs/concepts/storage/persistent-volumes#access-modes-1"),
 	CELL_FUNCTION("StorageClass", "string", 0, storage_class, "StorageClass of the pvc"),
 	CELL_FUNCTION("VolumeAttributesClass", "string", 0, storage_attributes_class,
@@ -169,8 +169,8 @@ static const struct printer_cell_row class_cells[] = {
 		"PersistentVolumes of this storage class. Defaults to Delete."),
 	CELL_TEXT("VolumeBindingMode", "volumeBindingMode", "Immediate",
 		"volumeBindingMode indicates how PersistentVolumeClaims should be provisioned and "
-		"bound.  When unset, VolumeBindingImmediate is used. This field is only honored "
-		"by servers that enable the VolumeScheduling feature."),
+		"bound.  When unset, VolumeBindingImmediate is used. This field is only honored by "
+		"servers that enable the VolumeScheduling feature."),
 	{{"AllowVolumeExpansion", "string", "", 0,
 		 "allowVolumeExpansion shows whether the storage class allow volume expand."},
 		HOW_BOOLEAN, "allowVolumeExpansion", .none = "false"},
@@ -206,17 +206,17 @@ static const struct printer_cell_row driver_cells[] = {
 	CELL_BOOLEAN("AttachRequired", "spec.attachRequired", "true",
 		"attachRequired indicates this CSI volume driver requires an attach operation "
 		"(because it implements the CSI ControllerPublishVolume() method), and that the "
-		"Kubernetes attach detach controller should call the attach volume interface "
-		"which checks the volumeattachment status and waits until the volume is attached "
-		"before proceeding to mounting. The CSI external-attacher coordinates with CSI "
-		"volume driver and updates the volumeattachment status when the attach operation "
-		"is complete. If the value is specified to false, the attach operation will be "
+		"Kubernetes attach detach controller should call the attach volume interface which "
+		"checks the volumeattachment status and waits until the volume is attached before "
+		"proceeding to mounting. The CSI external-attacher coordinates with CSI volume "
+		"driver and updates the volumeattachment status when the attach operation is "
+		"complete. If the value is specified to false, the attach operation will be "
 		"skipped. Otherwise the attach operation will be called.\n\nThis field is "
 		"immutable."),
 	CELL_BOOLEAN("PodInfoOnMount", "spec.podInfoOnMount", "false",
 		"podInfoOnMount indicates this CSI volume driver requires additional pod "
-		"information (like podName, podUID, etc.) during mount operations, if set to "
-		"true. If set to false, pod information will not be passed on mount. Default is "
+		"information (like podName, podUID, etc.) during mount operations, if set to true. "
+		"If set to false, pod information will not be passed on mount. Default is "
 		"false.\n\nThe CSI driver specifies podInfoOnMount as part of driver deployment. "
 		"If true, Kubelet will pass pod information as VolumeContext in the CSI "
 		"NodePublishVolume() calls. The CSI driver is responsible for parsing and "
@@ -239,11 +239,11 @@ static const struct printer_cell_row driver_cells[] = {
 		"consider the storage capacity that the driver deployment will report by creating "
 		"CSIStorageCapacity objects with capacity information, if set to true.\n\nThe "
 		"check can be enabled immediately when deploying a driver. In that case, "
-		"provisioning new volumes with late binding will pause until the driver "
-		"deployment has published some suitable CSIStorageCapacity "
-		"object.\n\nAlternatively, the driver can be deployed with the field unset or "
-		"false and it can be flipped later when storage capacity information has been "
-		"published.\n\nThis field was immutable in Kubernetes <= 1.22 and now is mutable."),
+		"provisioning new volumes with late binding will pause until the driver deployment "
+		"has published some suitable CSIStorageCapacity object.\n\nAlternatively, the "
+		"driver can be deployed with the field unset or false and it can be flipped later "
+		"when storage capacity information has been published.\n\nThis field was immutable "
+		"in Kubernetes <= 1.22 and now is mutable."),
 	CELL_FUNCTION("TokenRequests", "string", 0, driver_token_requests,
 		"tokenRequests indicates the CSI driver needs pods' service account tokens it is "
 		"mounting volume for to do necessary authentication. Kubelet will pass the tokens "

@@ -15,8 +15,8 @@ static const struct printer_cell_row replica_cells[] = {
 		"explicit zero and unspecified. Defaults to 1. More info: "
 		"https://kubernetes.io/docs/concepts/workloads/controllers/replicaset"),
 	CELL_INTEGER("Current", "integer", "status.replicas",
-		"Replicas is the most recently observed number of non-terminating pods. More "
-		"info: https://kubernetes.io/docs/concepts/workloads/controllers/replicaset"),
+		"Replicas is the most recently observed number of non-terminating pods. More info: "
+		"https://kubernetes.io/docs/concepts/workloads/controllers/replicaset"),
 	CELL_INTEGER("Ready", "integer", "status.readyReplicas",
 		"The number of non-terminating pods targeted by this ReplicaSet with a Ready "
 		"Condition."),
@@ -24,8 +24,8 @@ static const struct printer_cell_row replica_cells[] = {
 	CELL_CONTAINERS("spec.template"),
 	CELL_SELECTOR("spec.selector",
 		"Selector is a label query over pods that should match the replica count. Label "
-		"keys and values that must match in order to be controlled by this replica set. "
-		"It must match the pod template's labels. More info: https://kubernetes.io/docs/co"
+		"keys and values that must match in order to be controlled by this replica set. It "
+		"must match the pod template's labels. More info: https://kubernetes.io/docs/co"
 		"ncepts/overview/working-with-objects/labels/#label-selectors"),
 };
 
@@ -91,14 +91,13 @@ static const struct printer_cell_row daemonset_cells[] = {
 		"run the daemon pod. More info: "
 		"https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/"),
 	CELL_INTEGER("Ready", "integer", "status.numberReady",
-		"numberReady is the number of nodes that should be running the daemon pod and "
-		"have one or more of the daemon pod running with a Ready Condition."),
+		"numberReady is the number of nodes that should be running the daemon pod and have "
+		"one or more of the daemon pod running with a Ready Condition."),
 	CELL_INTEGER("Up-to-date", "integer", "status.updatedNumberScheduled",
 		"The total number of nodes that are running updated daemon pod"),
 	CELL_INTEGER("Available", "integer", "status.numberAvailable",
-		"The number of nodes that should be running the daemon pod and have one or more "
-		"of the daemon pod running and available (ready for at least "
-		"spec.minReadySeconds)"),
+		"The number of nodes that should be running the daemon pod and have one or more of "
+		"the daemon pod running and available (ready for at least spec.minReadySeconds)"),
 	{{"Node Selector", "string", "", 0,
 		 "NodeSelector is a selector which must be true for the pod to fit on a node. "
 		 "Selector which must match a node's labels for the pod to be scheduled on that "
@@ -253,9 +252,9 @@ static const struct printer_cell_row cronjob_cells[] = {
 		"this will default to the time zone of the kube-controller-manager process. The "
 		"set of valid time zone names and the time zone offset is loaded from the "
 		"system-wide time zone database by the API server during CronJob validation and "
-		"the controller manager during execution. If no system-wide time zone database "
-		"can be found a bundled version of the database is used instead. If the time zone "
-		"name becomes invalid during the lifetime of a CronJob or due to a change in host "
+		"the controller manager during execution. If no system-wide time zone database can "
+		"be found a bundled version of the database is used instead. If the time zone name "
+		"becomes invalid during the lifetime of a CronJob or due to a change in host "
 		"configuration, the controller will stop creating new new Jobs and will create a "
 		"system event with the reason UnknownTimeZone. More information can be found in "
 		"https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#time-zones"),
@@ -444,9 +443,9 @@ static const struct printer_cell_row priority_cells[] = {
 		"globalDefault specifies whether this PriorityClass should be considered as the "
 		"default priority for pods that do not have any priority class. Only one "
 		"PriorityClass can be marked as `globalDefault`. However, if more than one "
-		"PriorityClasses exists with their `globalDefault` field set to true, the "
-		"smallest value of such global default PriorityClasses will be used as the "
-		"default priority."),
+		"PriorityClasses exists with their `globalDefault` field set to true, the smallest "
+		"value of such global default PriorityClasses will be used as the default "
+		"priority."),
 	CELL_AGE,
 	CELL_TEXT("PreemptionPolicy", "preemptionPolicy", NULL,
 		"preemptionPolicy is the Policy for preempting pods with lower priority. One of "

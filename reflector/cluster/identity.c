@@ -113,14 +113,12 @@ static void identity_on_answer(void *arg, const struct fetch_answer *answer)
 			r = identity->config->withheld
 				    ? err_say(ERR_HTTP,
 					      "the server wants credentials (HTTP 401), and those "
-					      "of the kubeconfig are not sent over "
-					      "http://, where others can read them: name the "
-					      "server as https://")
+					      "of the kubeconfig are not sent over http://, where "
+					      "others can read them: name the server as https://")
 				    : err_say(ERR_HTTP,
 					      "the server does not accept the kubeconfig's "
-					      "credentials "
-					      "(HTTP 401): expired, or of another cluster? Restart "
-					      "the reflector after correcting it");
+					      "credentials (HTTP 401): expired, or of another "
+					      "cluster? Restart the reflector after correcting it");
 			break;
 		default:
 			status_read(answer->status, 0, answer->body, &why);

@@ -449,8 +449,7 @@ int feeds_relist(struct feeds *feeds, const char *name, char ret_text[CONTROL_SI
 	if (!n) {
 		(void)snprintf(ret_text, CONTROL_SIZE,
 			"no feed '%.200s': 'kinf status' shows the feeds, and what is wrong with "
-			"those "
-			"that could not be made yet",
+			"those that could not be made yet",
 			name);
 		return err_say(ERR_NO_FEED, "%s", ret_text);
 	}

@@ -283,16 +283,14 @@ int http_call_failure(const struct http_call *call, CURLcode code)
 	const char *hint = "";
 	if (!proxy && code == CURLE_PEER_FAILED_VERIFICATION)
 		hint = " (the certificate-authority of the kubeconfig must have signed the "
-		       "server's certificate, for this name and "
-		       "time)";
+		       "server's certificate, for this name and time)";
 	else if (!proxy && strstr(reason, "wrong version number"))
 		hint = " (no TLS is spoken there: is 'server' in the kubeconfig an http:// "
 		       "address?)";
 	else if (!proxy && !call->http->answered && code == CURLE_SSL_CONNECT_ERROR &&
 		 failure_is_closed(reason))
 		hint = " (the connection was closed in the TLS handshake; perhaps no TLS is spoken "
-		       "there: is 'server' in the "
-		       "kubeconfig an http:// address?)";
+		       "there: is 'server' in the kubeconfig an http:// address?)";
 	return err_say(proxy ? ERR_NETWORK : failure.error, "%s: %s: %s%s", call->http->name,
 		proxy ? proxy : failure.words, reason, hint);
 }

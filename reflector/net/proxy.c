@@ -224,8 +224,8 @@ static int proxy_read_url(const char *url, const char *source, struct proxy *ret
 		parts.scheme = &proxy_schemes[0];
 	if (!parts.scheme || !proxy_read_authority(rest, &parts))
 		return err_say(ERR_CONFIG,
-			"%s: not the URL of a proxy; write http://proxy:3128, https:// "
-			"or socks5://",
+			"%s: not the URL of a proxy; write http://proxy:3128, https:// or "
+			"socks5://",
 			source);
 	proxy.tls = !strcmp(parts.scheme->name, "https://");
 	if (asprintf(&proxy.url, "%s%.*s%.*s:%.*s", parts.scheme->curl_name, parts.user_size,

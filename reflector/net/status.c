@@ -172,8 +172,8 @@ static const char *status_hint(int code, struct bytes body)
 {
 	if (code >= 300 && code < 400)
 		return ": a redirect, which is not followed, because it could carry the "
-		       "credentials elsewhere: 'server' in the "
-		       "kubeconfig must be the API server itself";
+		       "credentials elsewhere: 'server' in the kubeconfig must be the API server "
+		       "itself";
 	if (status_is_web_page(body))
 		return ": " STATUS_WEB_PAGE;
 	if (code == 404)

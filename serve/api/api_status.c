@@ -74,8 +74,8 @@ void api_status_cause(
 int api_status_starting(struct api_status *status)
 {
 	api_status_set(status, 503, "ServiceUnavailable",
-		"the request has been made before all known HTTP paths have been installed, "
-		"please try again: nothing is watched yet");
+		"the request has been made before all known HTTP paths have been installed, please "
+		"try again: nothing is watched yet");
 	status->retry_after = 1;
 	return 503;
 }

@@ -64,8 +64,7 @@ int datafile_refuse_network(const char *directory)
 		if ((uint32_t)s.f_type == types[i])
 			return err_say(ERR_UNSUPPORTED,
 				"'%s' is on a network file system, where shared memory is not "
-				"reliable: "
-				"put the store on a local disk",
+				"reliable: put the store on a local disk",
 				directory);
 	return 0;
 }

@@ -40,9 +40,8 @@ int mapping_failed(const struct mapping *map, int rc, const char *what)
 		addresses.rlim_cur != RLIM_INFINITY)
 		return err_say(-ENOMEM,
 			"%s '%s': its map takes as many addresses as mapSize in kinf.yaml, and "
-			"this process may have only "
-			"%llu MiB (ulimit -v, RLIMIT_AS): raise that limit, or lower mapSize and "
-			"restart 'kinf run'",
+			"this process may have only %llu MiB (ulimit -v, RLIMIT_AS): raise that "
+			"limit, or lower mapSize and restart 'kinf run'",
 			what, map->path, (unsigned long long)addresses.rlim_cur >> 20);
 	int code = -rc; /* an errno; LMDB's own codes are negative */
 	if (rc < 0)

@@ -158,8 +158,7 @@ static int mapping_find_slot(struct mapping *map, uint64_t txn)
 	if (!check.found || !map->newest)
 		return err_say(ERR_UNSUPPORTED,
 			"'%s/lock.mdb': the table of readers of %s is not the one that is known: "
-			"use LMDB "
-			"0.9",
+			"use LMDB 0.9",
 			map->path, mdb_version(NULL, NULL, NULL));
 	map->slot = slot;
 	return 0;
@@ -283,9 +282,8 @@ static int mapping_scan_mark(struct mapping *map, uint64_t *ret_least)
 		       ? 0
 		       : err_say(ERR_LOCKED,
 				 "a process has kept all states of '%s' for a minute or more, as a "
-				 "reader does that finds no "
-				 "room for a pin file: no page is reused until it ends ('fuser -v "
-				 "%s/" PIN_PAGE_FILE "' names it)",
+				 "reader does that finds no room for a pin file: no page is reused "
+				 "until it ends ('fuser -v %s/" PIN_PAGE_FILE "' names it)",
 				 map->path, shell_word(map->path, (char[SHELL_WORD_SIZE]){0}));
 }
 
@@ -306,8 +304,8 @@ static int mapping_scan(struct mapping *map, uint64_t most, uint64_t *ret_least)
 	map->is_blind = missed;
 	return missed ? err_say(ERR_LOCKED,
 				"a reader of '%s' has its pin file in a removed or unused "
-				"directory: no page is reused until it takes another snapshot "
-				"or ends ('fuser -v %s/" PIN_PAGE_FILE "' names it)",
+				"directory: no page is reused until it takes another snapshot or "
+				"ends ('fuser -v %s/" PIN_PAGE_FILE "' names it)",
 				map->path, shell_word(map->path, (char[SHELL_WORD_SIZE]){0}))
 		      : 0;
 }
@@ -441,8 +439,7 @@ int mapping_watch(struct mapping *map, const struct pin_places *places)
 	if (r == NOT_FOUND || !places)
 		return err_say(ERR_LOCKED,
 			"'%s' can't be read while its file '" PIN_PAGE_FILE
-			"' is missing or is that of another copy: "
-			"start its daemons, which make it",
+			"' is missing or is that of another copy: start its daemons, which make it",
 			map->path);
 	struct pins *pins = NULL;
 	r = mapping_remember_places(map, places);

@@ -354,8 +354,7 @@ int mapping_check_metas(const struct mapping *map, bool with_seals)
 			       ? seals_undo_killed(map, page_size, &seals)
 			       : err_say(ERR_LOCKED,
 					 "'%s' can't be read, because its daemon was killed in the "
-					 "middle of a commit: start the "
-					 "daemons, which undo it",
+					 "middle of a commit: start the daemons, which undo it",
 					 map->path);
 	return verdict == DAMAGED ? seals_say_damage(map, &seals) : 0;
 }

@@ -253,20 +253,20 @@ int generation_check_damage(const struct generation *gen)
 int generation_advise(const struct generation *gen, int r)
 {
 	static const char of_copy[] = "it was copied while its daemons wrote to it, or its machine "
-				      "stopped: 'kinf verify' says what can still be read, "
-				      "'kinf backup' makes a copy that is whole, and 'kinf run' on "
-				      "this one lists everything again";
+				      "stopped: 'kinf verify' says what can still be read, 'kinf "
+				      "backup' makes a copy that is whole, and 'kinf run' on this "
+				      "one lists everything again";
 
 	CHECK_OBJ(gen, GENERATION_MAGIC);
 	if (r == ERR_FORMAT)
 		return err_say(r,
-			"%s; start 'kinf run' of this version, which makes it again, or "
-			"read it with the version of its writer",
+			"%s; start 'kinf run' of this version, which makes it again, or read it "
+			"with the version of its writer",
 			err_text(r));
 	if (r == ERR_UNTRUSTED)
 		return err_say(r,
-			"%s; 'kinf run' on it lists everything again, and other commands check "
-			"it first",
+			"%s; 'kinf run' on it lists everything again, and other commands check it "
+			"first",
 			err_text(r));
 	return r == ERR_CORRUPT ? err_say(r, "%s; %s", err_text(r),
 					  gen->is_untrusted ? of_copy : gen->kind->remedy)
@@ -403,8 +403,7 @@ static int generation_check_files(const struct generation *gen)
 	if (r == -ENOENT || (r == 0 && (inode != gen->state.inode || device != gen->state.device)))
 		return err_say(ERR_MOVED,
 			"data.mdb of the %s was removed or replaced while in use: another %s is "
-			"made when the daemon is "
-			"started again",
+			"made when the daemon is started again",
 			gen->kind->what, gen->kind->what);
 	if (r == 0)
 		r = generation_give_up_overwritten(gen);
@@ -444,8 +443,7 @@ int generation_check(const struct generation *gen, int directory_fd, bool publis
 	if (is_there && !generation_has_pin_page(gen))
 		return err_say(ERR_MOVED,
 			"'%s/" PIN_PAGE_FILE "' of the %s was removed, replaced or damaged while "
-			"in use: it is made when the "
-			"daemon is started again",
+			"in use: it is made when the daemon is started again",
 			name, gen->kind->what);
 	int r = published && is_there ? generation_current(directory_fd, &current) : FOUND;
 	if (is_there && (!published || (r == FOUND && current == gen->number)))

@@ -120,8 +120,7 @@ static int home_read_id(struct home *home)
 					faccessat(home->fd, "runtime", F_OK, 0) < 0)))
 		return err_say(ERR_FORMAT,
 			"'%s' is no store of this version: its id file says '%.40s'; name another "
-			"directory, or use the "
-			"version that made it",
+			"directory, or use the version that made it",
 			home->path, line);
 	if (!is_head || !home_is_id(digits))
 		return err_say(ERR_CORRUPT,
@@ -245,8 +244,8 @@ int home_explain_denied(int r, const char *store)
 		return r;
 	if (st.st_uid == geteuid())
 		return err_add(r,
-			"a part of the store '%s' does not belong to user %u, the store's "
-			"owner ('kinf run' says how to mend it)",
+			"a part of the store '%s' does not belong to user %u, the store's owner "
+			"('kinf run' says how to mend it)",
 			store, (unsigned)geteuid());
 	(void)home_name_user(st.st_uid, owner);
 	(void)getgrgid_r(st.st_gid, &other, memory, sizeof(memory), &found);
@@ -256,13 +255,12 @@ int home_explain_denied(int r, const char *store)
 	if (st.st_mode & 0050)
 		return err_say(r,
 			"user %u may not read the store '%s', which belongs to user %s and group "
-			"%s: become a member of "
-			"that group, or run as that user",
+			"%s: become a member of that group, or run as that user",
 			(unsigned)geteuid(), store, owner, group);
 	return err_say(r,
 		"user %u may not read the store '%s', which belongs to user %s alone: run as that "
-		"user, or set 'group' in "
-		"its kinf.yaml, restart 'kinf run', and become a member of that group",
+		"user, or set 'group' in its kinf.yaml, restart 'kinf run', and become a member of "
+		"that group",
 		(unsigned)geteuid(), store, owner);
 }
 
@@ -536,8 +534,7 @@ int home_take_role(struct home *home, enum home_role role)
 	if (owner_fd == ERR_LOCKED)
 		return err_add(owner_fd,
 			"store '%s' is in use: stop the process that runs there, or name another "
-			"store with "
-			"--store",
+			"store with --store",
 			home->path);
 	if (owner_fd < 0)
 		return err_add(owner_fd, "store '%s'", home->path);

@@ -155,8 +155,7 @@ int home_make_cursors(struct home *home)
 	if (r < 0)
 		return err_say(r,
 			"the directory '%s/cursors' is missing and can't be made (%s): the daemons "
-			"make it when "
-			"they are started",
+			"make it when they are started",
 			home->path, err_text(r));
 	(void)pthread_mutex_lock(&home->reopening);
 	home_replace_fd(&home->cursors_fd, fd);

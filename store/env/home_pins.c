@@ -59,16 +59,16 @@ int home_check_pins(const struct home *home, enum home_database database)
 		return 0;
 	if (!writable)
 		return err_say(ERR_LOCKED,
-			"the store '%s' is in use, and this process may make no pin file in "
-			"its runtime directory '%s': mount that directory writable, as the "
-			"daemons see it (the store itself may be read-only), join the store's "
-			"group, or read a copy of the store",
+			"the store '%s' is in use, and this process may make no pin file in its "
+			"runtime directory '%s': mount that directory writable, as the daemons see "
+			"it (the store itself may be read-only), join the store's group, or read a "
+			"copy of the store",
 			home->path, home->runtime);
 	if (r == NOT_FOUND)
 		return err_say(ERR_LOCKED,
-			"the store '%s' is in use, but its %s is not the one that its %s "
-			"writes: data.mdb or pins was removed, replaced or copied. Wait until "
-			"the %s has opened or made it again, or restart the %s after a minute",
+			"the store '%s' is in use, but its %s is not the one that its %s writes: "
+			"data.mdb or pins was removed, replaced or copied. Wait until the %s has "
+			"opened or made it again, or restart the %s after a minute",
 			home->path, name, writer, writer, writer);
 	if (r == FOUND && !scanned)
 		return err_say(ERR_LOCKED,

@@ -134,10 +134,9 @@ static int place_check_entries(int fd, const char *runtime_dir, const char *stor
 		if (!place_allows(fd, runtime_dir, name) && !place_is_taken(fd))
 			return err_say(ERR_CONFIG,
 				"the directory '%s' is no store, and has something else in it, "
-				"such as %s: a store has its "
-				"directory for itself and closes it to other users; name a new or "
-				"an empty one with 'store' in "
-				"kinf.yaml or --store",
+				"such as %s: a store has its directory for itself and closes it to "
+				"other users; name a new or an empty one with 'store' in kinf.yaml "
+				"or --store",
 				store, shell_word(name, word));
 	return 0;
 }
@@ -218,8 +217,8 @@ int home_check_place(const char *store, const char *runtime_dir)
 	if (place_is_everybodys(&st))
 		return err_say(ERR_CONFIG,
 			"the store can't be the directory '%s': all programs use that, and a store "
-			"closes its directory to other "
-			"users; name a directory of its own with 'store' in kinf.yaml or --store",
+			"closes its directory to other users; name a directory of its own with "
+			"'store' in kinf.yaml or --store",
 			store);
 	return place_check_entries(fd, runtime_dir, store);
 }
@@ -287,27 +286,25 @@ int home_explain_rights(
 	if (place_is_impossible(r, path))
 		return err_say(ERR_CONFIG,
 			"%s: the %s '%s' can't be made: a part of this path is no directory, leads "
-			"nowhere, or allows no new "
-			"directories; correct it, or name another directory with '%s' in kinf.yaml "
-			"or %s",
+			"nowhere, or allows no new directories; correct it, or name another "
+			"directory with '%s' in kinf.yaml or %s",
 			err_text(r), what, path, key, option);
 	if (r == -EROFS)
 		return err_say(ERR_CONFIG,
-			"%s: the %s '%s' is on a file system mounted read-only: mount it "
-			"writable, or name another directory with '%s' in kinf.yaml or %s",
+			"%s: the %s '%s' is on a file system mounted read-only: mount it writable, "
+			"or name another directory with '%s' in kinf.yaml or %s",
 			err_text(r), what, path, key, option);
 	if (r != -EACCES) /* -EPERM has a sentence of its own */
 		return r;
 	if (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) < 0 && errno == ENOENT)
 		return err_say(ERR_CONFIG,
-			"%s: user %u may not make the %s '%s' in the directory above it: start "
-			"as a user with the right, or make it for this one (install -d -o %u %s), "
-			"or "
+			"%s: user %u may not make the %s '%s' in the directory above it: start as "
+			"a user with the right, or make it for this one (install -d -o %u %s), or "
 			"name another directory with '%s' in kinf.yaml or %s",
 			err_text(r), (unsigned)geteuid(), what, path, (unsigned)geteuid(),
 			shell_word(path, word), key, option);
 	return err_say(ERR_CONFIG,
-		"%s: user %u may not write the %s '%s': start as its owner, give it to this "
-		"user (chown -R %u), or name another directory with '%s' in kinf.yaml or %s",
+		"%s: user %u may not write the %s '%s': start as its owner, give it to this user "
+		"(chown -R %u), or name another directory with '%s' in kinf.yaml or %s",
 		err_text(r), (unsigned)geteuid(), what, path, (unsigned)geteuid(), key, option);
 }

@@ -30,9 +30,8 @@ static int runtime_open(struct home *home)
 	if (runtime.st_uid != store.st_uid && runtime.st_uid != 0 && runtime.st_uid != geteuid())
 		return err_say(-EPERM,
 			"'%s' belongs to user %u, the store to %u: if the store is a copy of that "
-			"user's, remove the file 'id' in the copy, "
-			"which makes it a store of its own; else remove that directory, or use "
-			"another --runtime-dir",
+			"user's, remove the file 'id' in the copy, which makes it a store of its "
+			"own; else remove that directory, or use another --runtime-dir",
 			home->runtime, runtime.st_uid, store.st_uid);
 	if (runtime.st_mode & 0022)
 		return err_say(-EPERM,
@@ -190,8 +189,8 @@ const char *home_lacks_runtime(const struct home *home)
 	return !*home->runtime || access(home->runtime, F_OK) < 0
 		       ? "the runtime directory is missing"
 		       : "the runtime directory is that of another store of the same id, of which "
-			 "this one is a copy: remove the file 'id' in the "
-			 "copy, which makes it a store of its own, and start 'kinf run' there";
+			 "this one is a copy: remove the file 'id' in the copy, which makes it a "
+			 "store of its own, and start 'kinf run' there";
 }
 
 int home_lock_runtime(struct home *home, enum home_role role)
@@ -201,9 +200,9 @@ int home_lock_runtime(struct home *home, enum home_role role)
 	int fd = proc_lock(home->runtime_fd, home_role_lock(role));
 	if (fd == ERR_LOCKED)
 		return err_say(fd,
-			"the runtime directory '%s' is in use by another store of the same id: "
-			"%s. One of them, perhaps '%s', is a copy: stop the other one's daemons, "
-			"or remove the file 'id' in the copy to make it a store of its own",
+			"the runtime directory '%s' is in use by another store of the same id: %s. "
+			"One of them, perhaps '%s', is a copy: stop the other one's daemons, or "
+			"remove the file 'id' in the copy to make it a store of its own",
 			home->runtime, err_text(fd), home->path);
 	if (fd < 0)
 		return err_add(fd, "the runtime directory '%s'", home->runtime);

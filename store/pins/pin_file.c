@@ -168,8 +168,8 @@ static int pin_file_grow(struct pin_file *file)
 {
 	if (file->chunks == PIN_CHUNKS_MAX)
 		return err_say(ERR_READERS_FULL,
-			"this process holds %u snapshots of one database, the most possible: "
-			"close unneeded ones",
+			"this process holds %u snapshots of one database, the most possible: close "
+			"unneeded ones",
 			PIN_CHUNKS_MAX * PIN_CHUNK_SLOTS - 1);
 	int rc = file->kind == PIN_MARK ? 0
 		 : !proc_may_write((file->chunks + 1) * (uint64_t)PIN_CHUNK_BYTES)

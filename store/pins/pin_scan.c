@@ -161,8 +161,8 @@ static int pin_scan_add(struct pin_scan *scan, int directory_fd, const char *nam
 			      "the table of pin files")
 		    : err_say(ERR_READERS_FULL,
 			      "more than %zu processes read a database, or a program makes as many "
-			      "pin files: 'ls -l' in pins/ of "
-			      "the runtime directory shows whose they are%s",
+			      "pin files: 'ls -l' in pins/ of the runtime directory shows whose "
+			      "they are%s",
 			      scan->most_files,
 			      scan->most_files < FILES_MAX ? "; for more readers raise the limit "
 							     "of open files (LimitNOFILE=)"

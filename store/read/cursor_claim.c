@@ -201,8 +201,7 @@ int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim
 	if (r == -EROFS || r == -EACCES)
 		return err_say(r,
 			"cursor '%s': this process may not write to '%s/cursors', where a position "
-			"is kept (%s): %s, or "
-			"follow without a cursor",
+			"is kept (%s): %s, or follow without a cursor",
 			name, home_path(home), err_name(r),
 			r == -EROFS ? "mount that directory writable"
 				    : "become a member of the store's group");

@@ -65,9 +65,9 @@ static int follow_renew(struct follow *f, bool whole, uint64_t seq, bool *ret_wh
 		r = f->snapshot ? snapshot_renew(f->snapshot)
 				: snapshot_open(f->store, &f->snapshot);
 	if (r == 0 && snapshot_is_torn(f->snapshot))
-		r = err_say(ERR_CORRUPT, "the index and the journal of this copy are of different "
-					 "moments, so changes can't be followed: "
-					 "'kinf get' shows the objects");
+		r = err_say(ERR_CORRUPT,
+			"the index and the journal of this copy are of different moments, so "
+			"changes can't be followed: 'kinf get' shows the objects");
 	*ret_whole = r == 0;
 	if (r == 0 || r == ERR_SNAPSHOT_EXPIRED || (r < 0 && f->sync_owed))
 		return r;

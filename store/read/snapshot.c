@@ -334,9 +334,9 @@ int snapshot_check(const struct snapshot *snapshot)
 
 	if (snapshot_is_given_up(s))
 		return err_say(ERR_SNAPSHOT_EXPIRED,
-			"the snapshot was held for too long: its file was replaced, and its "
-			"space taken back because more than %d such files were held; take "
-			"another one, and hold it for less than a minute",
+			"the snapshot was held for too long: its file was replaced, and its space "
+			"taken back because more than %d such files were held; take another one, "
+			"and hold it for less than a minute",
 			REPLACED_FILES_KEPT);
 	if (txn_is_pinned(s->journal_txn) && (!whole || txn_is_pinned(s->index_txn)))
 		return 0;
@@ -368,8 +368,8 @@ static int snapshot_keep_pins(const struct snapshot *snapshot)
 	return kept ? 0
 		    : err_say(ERR_SNAPSHOT_EXPIRED,
 			      "the program closed libkinf's file descriptors (as closefrom(3) "
-			      "does), so the store's daemons may have overwritten the data "
-			      "being read. Open the store again, after the closing");
+			      "does), so the store's daemons may have overwritten the data being "
+			      "read. Open the store again, after the closing");
 }
 
 int snapshot_check_pins(const struct snapshot *snapshot)

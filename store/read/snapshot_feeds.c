@@ -225,8 +225,7 @@ static int feeds_select(
 	if (strcmp(name, "all") == 0)
 		return err_say(ERR_NO_FEED,
 			"no feed is called 'all': name one of %s; 'kinf get all' prints pods, "
-			"services "
-			"and the other kinds that run something",
+			"services and the other kinds that run something",
 			buf_cstr(&names));
 	if (strpbrk(name, "/, ")) /* no resource has such a name: it can't be added */
 		return err_say(ERR_NO_FEED,
@@ -236,14 +235,12 @@ static int feeds_select(
 	if (meant)
 		return err_say(ERR_NO_FEED,
 			"no feed '%s': did you mean '%s'? Else add '- resource: %s' to the feeds "
-			"in "
-			"kinf.yaml; there are: %s",
+			"in kinf.yaml; there are: %s",
 			name, meant, name, buf_cstr(&names));
 	/* The remedy comes first: the names may be cut off. */
 	return err_say(ERR_NO_FEED,
 		"no feed '%s': add '- resource: %s' to the feeds in kinf.yaml; if it is there, "
-		"'kinf status' "
-		"says why it has no feed; there are: %s",
+		"'kinf status' says why it has no feed; there are: %s",
 		name, name, buf_cstr(&names));
 }
 

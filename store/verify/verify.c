@@ -31,8 +31,7 @@ static int verify_expired(const struct verify *v)
 {
 	return err_say(ERR_SNAPSHOT_EXPIRED,
 		"copies took the place of the store's files again and again while it was read for "
-		"so long, and the old ones are not kept "
-		"any more%s: verify it again",
+		"so long, and the old ones are not kept any more%s: verify it again",
 		v->report.faults ? "; the faults found before are true" : "");
 }
 

@@ -403,10 +403,10 @@ static void pod_put_conditions(struct pod *pod)
 		mix_put(pod->mix, "{'type':'PodScheduled','status':'False','lastProbeTime':null,'"
 				  "lastTransitionTime':");
 		draft_put_time(pod->draft, 1);
-		mix_put(pod->mix, ",'reason':'Unschedulable','message':'0/100 nodes are available: "
-				  "3 node(s) had "
-				  "untolerated taint {node.kubernetes.io/unreachable: }, 97 "
-				  "Insufficient memory.'}]");
+		mix_put(pod->mix,
+			",'reason':'Unschedulable','message':'0/100 nodes are available: 3 node(s) "
+			"had untolerated taint {node.kubernetes.io/unreachable: }, 97 Insufficient "
+			"memory.'}]");
 		return;
 	}
 	draft_put_condition(pod->draft, true, "PodReadyToStartContainers",
@@ -448,8 +448,8 @@ static void pod_report(struct pod *pod)
 	mix_put(pod->mix, "'phase':'%s',", pod_phase(pod->state));
 	if (pod->state == EVICTED) {
 		mix_put(pod->mix, "'message':'The node was low on resource: ephemeral-storage. "
-				  "Threshold quantity: "
-				  "1Gi, available: 812Mi. ','reason':'Evicted','startTime':");
+				  "Threshold quantity: 1Gi, available: 812Mi. "
+				  "','reason':'Evicted','startTime':");
 		draft_put_time(pod->draft, 2);
 		return;
 	}

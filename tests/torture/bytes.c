@@ -568,8 +568,7 @@ static bool torture(const char *name, unsigned long count, unsigned short seed[3
 		try_file(&tally, fd, st.st_size, count, seed);
 	(void)close(fd);
 	(void)printf("%-32s %8lu tried: %lu unnoticed, %lu reported, %lu memory faults reported, "
-		     "%lu wrong, "
-		     "%lu without a sentence, %lu by a signal\n",
+		     "%lu wrong, %lu without a sentence, %lu by a signal\n",
 		name, tally.tried, tally.endings[GOOD], tally.endings[REPORTED],
 		tally.endings[CAUGHT], tally.endings[WRONG], tally.endings[MUTE], tally.signals);
 	(void)fflush(stdout);

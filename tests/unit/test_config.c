@@ -187,16 +187,15 @@ Test(config, each_top_key_wrong_in_turn)
 		{"stor: x",
 			"k.yaml:1: stor: unknown key; allowed here: cluster, store, runtimeDir, "
 			"durability, retention, mapSize, group, cursorExpiry, hangLimit, "
-			"listConcurrency, "
-			"watchTimeout, backoff, timeouts, recheck, streamingLists, maxObjectSize, "
-			"holdMassDelete, consistencyCheck, serve, feeds"},
+			"listConcurrency, watchTimeout, backoff, timeouts, recheck, "
+			"streamingLists, maxObjectSize, holdMassDelete, consistencyCheck, serve, "
+			"feeds"},
 		{"retention.time: 1m",
 			"k.yaml:1: retention.time: unknown key; allowed here: cluster, store, "
 			"runtimeDir, durability, retention, mapSize, group, cursorExpiry, "
-			"hangLimit, "
-			"listConcurrency, watchTimeout, backoff, timeouts, recheck, "
-			"streamingLists, "
-			"maxObjectSize, holdMassDelete, consistencyCheck, serve, feeds"},
+			"hangLimit, listConcurrency, watchTimeout, backoff, timeouts, recheck, "
+			"streamingLists, maxObjectSize, holdMassDelete, consistencyCheck, serve, "
+			"feeds"},
 		{"store: x\nstore: y", "k.yaml:2: store: twice, first in line 1"},
 		{"a: [", "k.yaml:2: did not find expected node content"},
 		{"cluster: x", "k.yaml:1: cluster: must be a map of keys and values"},
@@ -209,26 +208,22 @@ Test(config, each_top_key_wrong_in_turn)
 			"k.yaml:2: store: must be a single value, not a list, a map or nothing"},
 		{"runtimeDir: ''", "k.yaml:1: runtimeDir: must not be empty"},
 		{"durability: maybe", "k.yaml:1: durability: must be process or disk, not 'maybe'"},
-		{"durability: []",
-			"k.yaml:1: durability: must be a single value, not a list, a map "
-			"or nothing"},
+		{"durability: []", "k.yaml:1: durability: must be a single value, not a list, a "
+				   "map or nothing"},
 		{"retention: 10m", "k.yaml:1: retention: must be a map of keys and values"},
 		{"retention: {days: 1}",
 			"k.yaml:1: retention.days: unknown key; allowed here: time, size"},
-		{"retention: {time: 10}",
-			"k.yaml:1: retention.time: not a duration: '10'; write one "
-			"as 10m, 1h30m, 500ms or 0s"},
-		{"retention: {size: much}",
-			"k.yaml:1: retention.size: not a size: 'much'; write one "
-			"as 1GiB, 64MiB, 500kB or a number of bytes"},
+		{"retention: {time: 10}", "k.yaml:1: retention.time: not a duration: '10'; write "
+					  "one as 10m, 1h30m, 500ms or 0s"},
+		{"retention: {size: much}", "k.yaml:1: retention.size: not a size: 'much'; write "
+					    "one as 1GiB, 64MiB, 500kB or a number of bytes"},
 		{"mapSize: 1MiB", "k.yaml:1: mapSize: '1MiB': allowed are 16MiB to 64TiB"},
 		{"mapSize: -1", "k.yaml:1: mapSize: not a size: '-1'; write one as 1GiB, 64MiB, "
 				"500kB or a number of bytes"},
 		{"group: [a]",
 			"k.yaml:1: group: must be a single value, not a list, a map or nothing"},
-		{"cursorExpiry: soon",
-			"k.yaml:1: cursorExpiry: not a duration: 'soon'; write one as "
-			"10m, 1h30m, 500ms or 0s"},
+		{"cursorExpiry: soon", "k.yaml:1: cursorExpiry: not a duration: 'soon'; write one "
+				       "as 10m, 1h30m, 500ms or 0s"},
 		{"feeds: pods", "k.yaml:1: feeds: must be a list"},
 		{"feeds: [pods]", "k.yaml:1: feeds[0]: must be a map of keys and values"},
 	};
@@ -253,13 +248,12 @@ Test(config, each_key_of_a_feed_wrong_in_turn)
 		{FEED "colour: red",
 			"k.yaml:3: feeds[0].colour: unknown key; allowed here: resource, name, "
 			"namespaces, labelSelector, fieldSelector, objects, drop, indexes, "
-			"exclude, whenGone, pageSize, "
-			"resync"},
+			"exclude, whenGone, pageSize, resync"},
 		{FEED "name: a/b", "k.yaml:3: feeds[0].name: not a name: 'a/b'; " NAME_RULE},
 		{FEED "namespaces: web", "k.yaml:3: feeds[0].namespaces: must be a list"},
 		{FEED "namespaces: [web, Shop]", "k.yaml:3: feeds[0].namespaces[1]: not a "
-						 "namespace: 'Shop'; allowed are lower "
-						 "case letters, digits and '-' inside, at most 63"},
+						 "namespace: 'Shop'; allowed are lower case "
+						 "letters, digits and '-' inside, at most 63"},
 		{FEED "namespaces: [web, web]",
 			"k.yaml:3: feeds[0].namespaces[1]: 'web' is there twice"},
 		{FEED "objects: some",
@@ -267,8 +261,7 @@ Test(config, each_key_of_a_feed_wrong_in_turn)
 		{FEED "drop: status", "k.yaml:3: feeds[0].drop: must be a list"},
 		{FEED "drop: ['spec.containers[*].image']",
 			"k.yaml:3: feeds[0].drop[0]: 'spec.containers[*].image': only paths of "
-			"plain "
-			"keys can be dropped, without [*] or [0]"},
+			"plain keys can be dropped, without [*] or [0]"},
 		{FEED "drop: [.metadata.uid]", "k.yaml:3: feeds[0].drop[0]: 'metadata.uid' is "
 					       "needed and can't be dropped"},
 		{FEED "indexes: [a]", "k.yaml:3: feeds[0].indexes: must be a map from index names "
@@ -281,37 +274,31 @@ Test(config, each_key_of_a_feed_wrong_in_turn)
 		{FEED "indexes: {label: spec.x}", "k.yaml:3: feeds[0].indexes.label: 'label' is "
 						  "built in; choose another name"},
 		{FEED "indexes: {node: a, node: b}", "k.yaml:3: node: twice, first in line 3"},
-		{FEED "indexes: {node: }",
-			"k.yaml:3: feeds[0].indexes.node: must be a single value, "
-			"not a list, a map or nothing"},
+		{FEED "indexes: {node: }", "k.yaml:3: feeds[0].indexes.node: must be a single "
+					   "value, not a list, a map or nothing"},
 		{FEED "indexes: {node: []}", "k.yaml:3: feeds[0].indexes.node: must be a field "
-					     "path, or a list of at least "
-					     "one"},
+					     "path, or a list of at least one"},
 		{FEED "indexes: {node: [a, [b]]}", "k.yaml:3: feeds[0].indexes.node[1]: must be a "
-						   "single value, not a list, a map "
-						   "or nothing"},
+						   "single value, not a list, a map or nothing"},
 		{FEED "indexes: {n: [a,b,c,d,e,f,g,h,i]}",
 			"k.yaml:3: feeds[0].indexes.n[8]: at most 8 paths in one index"},
 		{FEED "pageSize: many", "k.yaml:3: feeds[0].pageSize: not a number: 'many'; "
 					"allowed are 1 to 100000"},
 		{FEED "pageSize: 0", "k.yaml:3: feeds[0].pageSize: '0': allowed are 1 to 100000"},
-		{FEED "pageSize: 100001", "k.yaml:3: feeds[0].pageSize: '100001': "
-					  "allowed are 1 to 100000"},
-		{FEED "resync: 1 day",
-			"k.yaml:3: feeds[0].resync: not a duration: '1 day'; write one "
-			"as 10m, 1h30m, 500ms or 0s"},
-		{FEED "resync: 500ms", "k.yaml:3: feeds[0].resync: '500ms': allowed are "
-				       "1s to 3650d, and 0s for none"},
-		{FEED "resync: 3651d", "k.yaml:3: feeds[0].resync: '3651d': allowed "
-				       "are 1s to 3650d, and 0s for none"},
+		{FEED "pageSize: 100001",
+			"k.yaml:3: feeds[0].pageSize: '100001': allowed are 1 to 100000"},
+		{FEED "resync: 1 day", "k.yaml:3: feeds[0].resync: not a duration: '1 day'; write "
+				       "one as 10m, 1h30m, 500ms or 0s"},
+		{FEED "resync: 500ms", "k.yaml:3: feeds[0].resync: '500ms': allowed are 1s to "
+				       "3650d, and 0s for none"},
+		{FEED "resync: 3651d", "k.yaml:3: feeds[0].resync: '3651d': allowed are 1s to "
+				       "3650d, and 0s for none"},
 		{"feeds:\n- resource: pods\n- resource: po\n  name: pods",
 			"k.yaml:4: feeds[1].name: 'pods' is also the name of feeds[0] in line 2; "
-			"give "
-			"one of them another"},
+			"give one of them another"},
 		{"feeds:\n- resource: pods\n- resource: pods",
 			"k.yaml:3: feeds[1].name: 'pods' is also the name of feeds[0] in line 2; "
-			"give "
-			"one of them another"},
+			"give one of them another"},
 	};
 
 	expect_refusals(wrong, ARRAY_SIZE(wrong));
@@ -401,9 +388,8 @@ Test(config, a_file_that_another_user_may_have_written_counts_only_if_it_is_name
 	cr_assert_eq(chmod("kinf.yaml", 0644) | chown("kinf.yaml", 12345, 12345), 0);
 	c = load(NULL);
 	cr_expect_null(c->file);
-	cr_expect_str_eq(c->passed_over,
-		"./kinf.yaml is not used: it belongs to user 12345; name it with --config "
-		"if you trust it");
+	cr_expect_str_eq(c->passed_over, "./kinf.yaml is not used: it belongs to user 12345; name "
+					 "it with --config if you trust it");
 	config_free(&c);
 	/* A link of another user to a file of ours. */
 	cr_assert_eq(
@@ -483,10 +469,10 @@ Test(config, file_that_an_option_names_goes_before_the_environment)
 	write_file("kinf.yaml", "store: /file\nruntimeDir: /r\n");
 	c = load(&named);
 	cr_expect_str_eq(c->runtime_dir, "/r");
-	cr_expect_str_eq(c->overruled, "$KINF_STORE ('/env') is not used: kinf.yaml, which the "
-				       "command line names, has '/file'; "
-				       "$KINF_RUNTIME_DIR ('/e') is not used: kinf.yaml, which the "
-				       "command line names, has '/r'");
+	cr_expect_str_eq(c->overruled,
+		"$KINF_STORE ('/env') is not used: kinf.yaml, which the command line names, has "
+		"'/file'; $KINF_RUNTIME_DIR ('/e') is not used: kinf.yaml, which the command line "
+		"names, has '/r'");
 	config_free(&c);
 	c = load(&all);
 	expect_here(c->store, "flag");
@@ -625,9 +611,8 @@ Test(config, bad_watches_are_refused_in_words)
 	refuse_watch("pods(web)", "--watch: unknown option 'web'; allowed are -n, -l, "
 				  "--field-selector and --exclude");
 	refuse_watch("pods(-n)", "--watch: -n needs a value");
-	refuse_watch("pods(-n a,,b)",
-		"--watch: not a namespace: ''; allowed are lower case letters, "
-		"digits and '-' inside, at most 63");
+	refuse_watch("pods(-n a,,b)", "--watch: not a namespace: ''; allowed are lower case "
+				      "letters, digits and '-' inside, at most 63");
 	refuse_flags(&flags, "--watch: two feeds 'pods'; give one another name, 'pods:NAME'");
 }
 

@@ -24,9 +24,8 @@ Test(config, what_is_fixed_is_named_and_kept)
 	char keys[CONFIG_KEYS_SIZE];
 
 	cr_assert(config_needs_restart(running, config, CONFIG_REFLECTOR, keys));
-	cr_assert_str_eq(keys,
-		"cluster.kubeconfig, cluster.context, store, runtimeDir, durability, "
-		"mapSize, group");
+	cr_assert_str_eq(keys, "cluster.kubeconfig, cluster.context, store, runtimeDir, "
+			       "durability, mapSize, group");
 	cr_assert(config_needs_restart(running, config, CONFIG_PROCESSOR, keys));
 	cr_assert_str_eq(keys, "store, runtimeDir, mapSize, group");
 	cr_assert(config_needs_restart(running, config, CONFIG_RUN, keys));

@@ -84,13 +84,13 @@ Test(config_serve, wrong_values_are_named)
 					    "'maybe'; on, off, yes and no mean the same"},
 		{"serve: {port: 1}",
 			"k.yaml:1: serve.port: unknown key; allowed here: listen, auth, "
-			"openRemote, tls, forward, "
-			"freshness, maxStaleness, offlineGrace, separate, metrics, review, allow"},
+			"openRemote, tls, forward, freshness, maxStaleness, offlineGrace, "
+			"separate, metrics, review, allow"},
 		{"serve: {tls: {cert: /c}}",
 			"k.yaml:1: serve: tls.cert and tls.key must be given together"},
-		{"serve: {auth: allow}", "k.yaml:1: serve: auth: allow recognizes clients by their "
-					 "certificates; name the CA that "
-					 "signs them in tls.clientCA"},
+		{"serve: {auth: allow}",
+			"k.yaml:1: serve: auth: allow recognizes clients by their certificates; "
+			"name the CA that signs them in tls.clientCA"},
 		{"serve: {auth: allow, tls: {clientCA: /c}}",
 			"k.yaml:1: serve: auth: allow needs rules; write some in allow"},
 		{"serve: {review: {cert: /c}}",
@@ -106,28 +106,25 @@ Test(config_serve, wrong_values_are_named)
 			"k.yaml:1: serve.allow[0].resources: must be a nonempty list"},
 		{"serve: {allow: [{users: [u], resources: [pods], names: [x]}]}",
 			"k.yaml:1: serve.allow[0].names: unknown key; allowed here: users, groups, "
-			"verbs, "
-			"resources, namespaces"},
+			"verbs, resources, namespaces"},
 		{"serve: {auth: open, forward: on}",
 			"k.yaml:1: serve: forward: on needs to know the client; it can't be used "
 			"with auth: open"},
 		{"serve: {auth: open, listen: [unix, '127.0.0.1:80', '[::1]:80', '0.0.0.0:80']}",
 			"k.yaml:1: serve: auth: open on 0.0.0.0:80 would give the whole cache to "
-			"other "
-			"machines; listen on a loopback address, choose another mode, or set "
+			"other machines; listen on a loopback address, choose another mode, or set "
 			"openRemote: true"},
 		{"serve: {auth: open, listen: '[::]:80'}",
 			"k.yaml:1: serve: auth: open on [::]:80 would give the whole cache to "
-			"other "
-			"machines; listen on a loopback address, choose another mode, or set "
+			"other machines; listen on a loopback address, choose another mode, or set "
 			"openRemote: true"},
 		{"serve: {auth: open, listen: ':80'}",
 			"k.yaml:1: serve: auth: open on :80 would give the whole cache to other "
 			"machines; listen on a loopback address, choose another mode, or set "
 			"openRemote: true"},
-		{"serve: {freshness: quorum}", "k.yaml:1: serve: freshness: quorum lets the API "
-					       "server answer reads without a "
-					       "resourceVersion; it needs forward: on"},
+		{"serve: {freshness: quorum}",
+			"k.yaml:1: serve: freshness: quorum lets the API server answer reads "
+			"without a resourceVersion; it needs forward: on"},
 	};
 
 	expect_refusals(wrong, sizeof(wrong) / sizeof(wrong[0]));
@@ -154,14 +151,14 @@ Test(config_serve, all_keys_that_need_a_restart_have_room)
 		a = parse(
 		       "{store: /a, runtimeDir: /a, serve: {auth: self, review: {tokenFile: /t}}}"),
 	       *b = parse("{store: /b, runtimeDir: /b, serve: {listen: '127.0.0.1:80', auth: "
-			  "review, openRemote: true, "
-			  "forward: on, metrics: ':81', review: {cert: /c, key: /k}}}");
+			  "review, openRemote: true, forward: on, metrics: ':81', review: {cert: "
+			  "/c, key: /k}}}");
 	char keys[CONFIG_KEYS_SIZE];
 
 	cr_assert(config_needs_restart(a, b, CONFIG_SERVE, keys));
 	cr_assert_str_eq(keys, "store, runtimeDir, serve.listen, serve.auth, serve.openRemote, "
-			       "serve.forward, serve.metrics, "
-			       "serve.review.tokenFile, serve.review.cert, serve.review.key");
+			       "serve.forward, serve.metrics, serve.review.tokenFile, "
+			       "serve.review.cert, serve.review.key");
 	config_free(&a);
 	config_free(&b);
 }

@@ -43,17 +43,15 @@ Test(config_variables, a_missing_one_is_an_error_with_its_place)
 	static const struct wrong wrong[] = {
 		{"feeds:\n- resource: pods\n  fieldSelector: spec.nodeName=${NOT_SET}",
 			"k.yaml:3: feeds[0].fieldSelector: the environment has no variable "
-			"'NOT_SET'; set it "
-			"for kinf and its daemons"},
+			"'NOT_SET'; set it for kinf and its daemons"},
 		{"store: ${}",
 			"k.yaml:1: store: '${' must be followed by the name of a variable of the "
 			"environment and '}'; write '$${' for the characters themselves"},
 		{"store: a${B",
 			"k.yaml:1: store: '${' must be followed by the name of a variable of the "
 			"environment and '}'; write '$${' for the characters themselves"},
-		{"group: ${EMPTY}",
-			"k.yaml:1: group: the environment has no variable 'EMPTY'; set it "
-			"for kinf and its daemons"},
+		{"group: ${EMPTY}", "k.yaml:1: group: the environment has no variable 'EMPTY'; set "
+				    "it for kinf and its daemons"},
 	};
 
 	cr_assert_eq(unsetenv("NOT_SET"), 0);

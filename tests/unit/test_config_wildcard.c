@@ -57,9 +57,8 @@ Test(config_wildcard, stands_for_what_it_covers)
 
 Test(config_wildcard, entry_of_the_name_comes_before_wildcards_and_the_first_of_those_counts)
 {
-	struct config *c =
-		parse("feeds: [{resource: '*.apps'}, {resource: all}, {resource: deploy, "
-		      "name: deployments.apps}]");
+	struct config *c = parse("feeds: [{resource: '*.apps'}, {resource: all}, {resource: "
+				 "deploy, name: deployments.apps}]");
 
 	cr_assert_eq(
 		config_find_feed(c, "deployments.apps", "apps", "v1", "deployments"), &c->feeds[2]);
@@ -72,22 +71,20 @@ Test(config_wildcard, entry_of_the_name_comes_before_wildcards_and_the_first_of_
 
 Test(config_wildcard, what_makes_no_sense_is_refused_in_words)
 {
-	refuse("feeds: [{resource: '*.'}]",
-		"k.yaml:1: feeds[0].resource: not a wildcard: '*.'; write one as "
-		"'*' (or all), '*.apps' or '*.v1.apps'");
+	refuse("feeds: [{resource: '*.'}]", "k.yaml:1: feeds[0].resource: not a wildcard: '*.'; "
+					    "write one as '*' (or all), '*.apps' or '*.v1.apps'");
 	refuse("feeds: [{resource: all}, {resource: '*'}]",
-		"k.yaml:1: feeds[1].resource: '*' is feeds[0] in line 1 "
-		"already");
+		"k.yaml:1: feeds[1].resource: '*' is feeds[0] in line 1 already");
 	refuse("feeds: [{resource: '*pods'}]",
-		"k.yaml:1: feeds[0].resource: not a wildcard: '*pods'; write "
-		"one as '*' (or all), '*.apps' or '*.v1.apps'");
+		"k.yaml:1: feeds[0].resource: not a wildcard: '*pods'; write one as '*' (or all), "
+		"'*.apps' or '*.v1.apps'");
 	refuse("feeds: [{resource: '*', name: every}]",
 		"k.yaml:1: feeds[0].name: a wildcard's feeds are named after their resources");
 	refuse("feeds: [{resource: pods, exclude: [x]}]",
 		"k.yaml:1: feeds[0].exclude: only a wildcard leaves something out");
 	refuse("feeds: [{resource: '*', exclude: [.x]}]",
-		"k.yaml:1: feeds[0].exclude[0]: not a resource: "
-		"'.x'; write one as secrets or leases.coordination.k8s.io");
+		"k.yaml:1: feeds[0].exclude[0]: not a resource: '.x'; write one as secrets or "
+		"leases.coordination.k8s.io");
 	refuse("feeds: [{resource: pods, whenGone: maybe}]",
 		"k.yaml:1: feeds[0].whenGone: must be keep or drop, not 'maybe'");
 }

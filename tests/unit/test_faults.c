@@ -64,9 +64,8 @@ Test(faults, truncated_mapped_file_is_one_line_and_an_exit_status)
 
 	cr_assert_eq(run_fault(read_beyond_the_end, text, sizeof(text)), PROC_INTERNAL);
 	cr_assert_str_eq(text, "kinf-test: memory fault (SIGBUS): a file was cut short, or the "
-			       "disk of the store or its runtime "
-			       "directory is full or failing: make room, run 'kinf verify'; the "
-			       "store is '/some/store'\n");
+			       "disk of the store or its runtime directory is full or failing: "
+			       "make room, run 'kinf verify'; the store is '/some/store'\n");
 }
 
 Test(faults, segmentation_fault_is_one_line_and_an_exit_status)

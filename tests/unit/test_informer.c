@@ -148,8 +148,7 @@ Test(informer, a_filter_may_have_many_terms)
 	KINF_OK(kinf_informer_add_handler(informer, &options, &a.handler));
 	tape_drain(informer);
 	tape_is(&a, "add! a/a=1 add! a/b=2 add! a/c=3 add! a/d=4 add! a/e=5 add! a/f=6 add! a/g=7 "
-		    "add! a/h=8 add! a/i=9 "
-		    "add! a/j=10 sync");
+		    "add! a/h=8 add! a/i=9 add! a/j=10 sync");
 	free(terms);
 }
 

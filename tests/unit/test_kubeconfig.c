@@ -165,11 +165,10 @@ Test(kubeconfig, k13_credentials_do_not_go_over_http)
 
 Test(kubeconfig, certificate_data_is_decoded_and_wins_over_the_file)
 {
-	struct kubeconfig *c =
-		good(HTTPS ", certificate-authority: /none, "
-			   "certificate-authority-data: " PEM64 ", tls-server-name: n, "
-			   "proxy-url: 'http://p:3128', disable-compression: true",
-			"token: T");
+	struct kubeconfig *c = good(HTTPS
+		", certificate-authority: /none, certificate-authority-data: " PEM64
+		", tls-server-name: n, proxy-url: 'http://p:3128', disable-compression: true",
+		"token: T");
 
 	cr_assert_str_eq(c->ca.data, "-----BEGIN X-----\n");
 	cr_assert_eq(c->ca.size, strlen("-----BEGIN X-----\n"));
@@ -312,13 +311,12 @@ Test(kubeconfig, k16_v1_needs_an_interactive_mode_and_none_needs_a_terminal)
 
 Test(kubeconfig, plugin_is_read_with_all_it_needs)
 {
-	struct kubeconfig *c = good(HTTPS
-		", extensions: [{name: other, extension: 1}, "
-		"{name: client.authentication.k8s.io/exec, extension: "
-		"{a: [1, 'x', \"2\", true, null, 'y\"'], b: {c: 1.5, d: yes}}}]",
+	struct kubeconfig *c = good(HTTPS ", extensions: [{name: other, extension: 1}, {name: "
+					  "client.authentication.k8s.io/exec, extension: {a: [1, "
+					  "'x', \"2\", true, null, 'y\"'], b: {c: 1.5, d: yes}}}]",
 		"exec: {" EXEC_V1 ", command: p, interactiveMode: Never, provideClusterInfo: true, "
-		"installHint: \"buy\\nit\", args: [-c, \"two\\nlines\"], "
-		"env: [{name: A, value: b=c}, {name: B, value: ''}]}");
+		"installHint: \"buy\\nit\", args: [-c, \"two\\nlines\"], env: [{name: A, value: "
+		"b=c}, {name: B, value: ''}]}");
 
 	cr_assert_eq(c->exec.n_args, 2);
 	cr_assert_str_eq(c->exec.args[1], "two\nlines");

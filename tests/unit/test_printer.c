@@ -175,10 +175,9 @@ Test(printer, columns_are_those_of_a_table_column_definition)
 	cr_assert_eq(columns[2].priority, 1);
 	cr_assert_str_eq(columns[5].description, "d");
 	printer_put_columns(printer, &out);
-	cr_assert(strstr(buf_cstr(&out),
-		"{\"name\":\"N\",\"type\":\"integer\",\"format\":\"\","
-		"\"description\":\"Custom resource definition column (in JSONPath "
-		"format): .spec.n\",\"priority\":1}"));
+	cr_assert(strstr(buf_cstr(&out), "{\"name\":\"N\",\"type\":\"integer\",\"format\":\"\","
+					 "\"description\":\"Custom resource definition column (in "
+					 "JSONPath format): .spec.n\",\"priority\":1}"));
 	buf_release(&out);
 	buf_release(&crd);
 	printer_free(&printer);

@@ -138,8 +138,8 @@ Test(record, an_abandoned_relist_is_closed_and_the_checkpoint_stays)
 	/* It goes on inside a new bracket, and still knows what it has seen. */
 	item(&rig, "a", "ua", "5");
 	end_list(&rig, "20");
-	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 ADDED d/c@15 LIST_END @ "
-					       "LIST_BEGIN @10 DELETED? d/b@20 LIST_END @20");
+	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 ADDED d/c@15 LIST_END @ LIST_BEGIN "
+					       "@10 DELETED? d/b@20 LIST_END @20");
 	tear_down(&rig);
 }
 

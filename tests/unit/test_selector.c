@@ -101,8 +101,7 @@ Test(selector, label_errors_are_the_ones_of_the_api_server)
 		selector_parse_labels, "a=b c", "found 'c', expected: ',' or 'end of string'");
 	assert_refused(selector_parse_labels, "a>x",
 		"unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' "
-		"operators, "
-		"the value must be an integer");
+		"operators, the value must be an integer");
 }
 
 Test(selector, label_names_are_validated)
@@ -126,12 +125,10 @@ Test(selector, label_names_are_validated)
 	assert_canonical(selector_parse_labels, text, text);
 	assert_refused(selector_parse_labels, "app in (-x,y)",
 		"unable to parse requirement: values[0][app]: Invalid value: \"-x\": a valid label "
-		"must be "
-		"an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
-		"start "
-		"and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or "
-		"'12345', "
-		"regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')");
+		"must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+		"and must start and end with an alphanumeric character (e.g. 'MyValue',  or "
+		"'my_value',  or '12345', regex used for validation is "
+		"'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')");
 	assert_canonical(selector_parse_labels, "A-b_c.9=X_y.z-0", "A-b_c.9=X_y.z-0");
 }
 
@@ -189,23 +186,19 @@ Test(selector, errors_of_queries_are_for_people)
 		"field selector 'a=b=c': a '=' within a value is written '\\='");
 	assert_refused(selector_parse_query, "a=\\x",
 		"field selector 'a=\\x': only '\\', ',' and '=' are written with a backslash "
-		"before them, "
-		"not 'x'");
+		"before them, not 'x'");
 	assert_refused(selector_parse_query, "a[=b",
 		"field selector 'a[=b': field path 'a[', character 3: expected '*', a number, a "
-		"slice, a "
-		"quoted key, a filter '?(...)' or KEY=VALUE");
+		"slice, a quoted key, a filter '?(...)' or KEY=VALUE");
 	assert_refused(selector_parse_query, "a>x",
 		"field selector 'a>x': 'a' is compared with 'x': write a number (3, 500m, 1.5Gi), "
-		"a time "
-		"(2026-11-22, 2026-11-22T08:30:00Z) or a time ago (now-10m)");
+		"a time (2026-11-22, 2026-11-22T08:30:00Z) or a time ago (now-10m)");
 	assert_refused(selector_parse_query, "age<10",
 		"field selector 'age<10': age: not a duration: '10'; write one as 10m, 1h30m, "
 		"500ms or 0s");
 	assert_refused(selector_parse_query, "age=10m",
 		"field selector 'age=10m': compare 'age', the time since an object was created, "
-		"with < or "
-		">; a field of that name is '.age'");
+		"with < or >; a field of that name is '.age'");
 	static const char *const others[] = {"a>", "a>now-", "a>now-1", "a>now+1m", "a>2026-13-01",
 		"a>2026-11-2", "age>", "age<-1m", "a<>1", "a ! 1>2", ">3", "a<==1", "age > now"};
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {

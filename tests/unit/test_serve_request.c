@@ -246,8 +246,8 @@ Test(serve_request,
 		"NotOlderThan\",\"reason\":\"Invalid\",\"details\":{\"group\":"
 		"\"meta.k8s.io\",\"kind\":\"ListOptions\",\"causes\":[{\"reason\":"
 		"\"FieldValueForbidden\",\"message\":\"Forbidden: sendInitialEvents requires "
-		"setting "
-		"resourceVersionMatch to NotOlderThan\",\"field\":\"resourceVersionMatch\"}]},"
+		"setting resourceVersionMatch to "
+		"NotOlderThan\",\"field\":\"resourceVersionMatch\"}]},"
 		"\"code\":422}",
 		"%s", text(&status));
 	options_are("watch=1&sendInitialEvents=true&resourceVersionMatch=Exact", true, 422,
@@ -583,8 +583,8 @@ Test(serve_request, s05_s06_s09_s33_s49_status_objects) /* S05, S06, S09, S33, S
 	cr_expect_str_eq(text(&status),
 		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
 		"\"status\":\"Failure\",\"message\":\"Timeout: Too large resource version: "
-		"99999999, "
-		"current: 252\",\"reason\":\"Timeout\",\"details\":{\"causes\":[{\"reason\":"
+		"99999999, current: "
+		"252\",\"reason\":\"Timeout\",\"details\":{\"causes\":[{\"reason\":"
 		"\"ResourceVersionTooLarge\",\"message\":\"Too large resource version\"}],"
 		"\"retryAfterSeconds\":1},\"code\":504}");
 	api_status_expired(&status, "too old resource version: %s (%s)", "100", "279");

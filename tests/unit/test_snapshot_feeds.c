@@ -84,17 +84,16 @@ Test(snapshot_feeds, names_of_feeds_are_those_of_configuration_and_of_the_resour
 		"no feed 'deployments.v2.apps': add '- resource: deployments.v2.apps' to the feeds "
 		"in kinf.yaml; if it is there, 'kinf status' says why it has no feed; there are: "
 		"'apps', 'new', 'old', 'pods'");
-	cr_assert_str_eq(feeds(snapshot, "nodes"), "several feeds watch the resource 'nodes': "
-						   "name one of 'new', 'old'");
+	cr_assert_str_eq(feeds(snapshot, "nodes"),
+		"several feeds watch the resource 'nodes': name one of 'new', 'old'");
 	cr_assert_str_eq(feeds(snapshot, "PODS"), "1");
 	cr_assert_str_eq(feeds(snapshot, "Deployments.APPS"), "3 4 2");
 	cr_assert_str_eq(feeds(snapshot, "pdos"), "no feed 'pdos': did you mean 'pods'? Else add "
 						  "'- resource: pdos' to the feeds in kinf.yaml; "
 						  "there are: 'apps', 'new', 'old', 'pods'");
 	cr_assert_str_eq(feeds(snapshot, "all"),
-		"no feed is called 'all': name one of 'apps', 'new', "
-		"'old', 'pods'; 'kinf get all' prints pods, services and the other kinds that run "
-		"something");
+		"no feed is called 'all': name one of 'apps', 'new', 'old', 'pods'; 'kinf get all' "
+		"prints pods, services and the other kinds that run something");
 	cr_assert_str_eq(feeds(snapshot, "old"), "5");
 	cr_assert_str_eq(feeds(snapshot, NULL), "3 4 2 6 5 1 7");
 	snapshot_close(&snapshot);

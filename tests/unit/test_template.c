@@ -143,8 +143,7 @@ Test(template, as_json_each_part_is_a_list)
 		"[\n    \"List\"\n]\n[\n    {\n        \"kind\": \"Pod\",\n        \"metadata\": "
 		"{\n"
 		"            \"labels\": {},\n            \"name\": \"\"\n        },\n        "
-		"\"spec\": "
-		"{\n            \"c\": []\n        }\n    }\n]\n");
+		"\"spec\": {\n            \"c\": []\n        }\n    }\n]\n");
 }
 
 /* Answers of kubectl's library (client-go 0.37). NULL: it refuses the template, for the reason
@@ -274,9 +273,8 @@ static const char *table_of(const char *text)
 
 Test(columns, a_file_has_a_line_of_heads_and_one_of_paths)
 {
-	static const char wanted[] =
-		"write a line of headings and below it a line with a field path for "
-		"each, with blanks between them";
+	static const char wanted[] = "write a line of headings and below it a line with a field "
+				     "path for each, with blanks between them";
 
 	cr_assert_str_eq(
 		table_by(columns_parse_file, " NAME\tN  \r\n.metadata.name {.spec.n}\nmore\n"),
