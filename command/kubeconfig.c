@@ -85,23 +85,20 @@ static int kubeconfig_find_server(
 	return 0;
 }
 
-/* Appends the CA of the server's certificate, as base64. */
+/* Appends the CA of the server's certificate, as base64. The configured file may be a link, as in a
+ * mounted Secret. */
 static int kubeconfig_put_ca(const struct config *config, int directory_fd, struct buf *out)
 {
-	AUTO_FREE char *text = malloc(KUBECONFIG_TEXT_MAX);
-	int r;
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	const char *own = config->serve.certificate;
+	AUTO_FD int fd = own ? open(own, O_RDONLY | O_CLOEXEC)
+			     : openat(directory_fd, "ca.crt", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
-	if (!text)
-		return err_set(-ENOMEM, "reading the server's CA");
-	if (config->serve.certificate)
-		r = text_file_read(
-			AT_FDCWD, config->serve.certificate, text, KUBECONFIG_TEXT_MAX, NULL);
-	else
-		r = text_file_read(directory_fd, "ca.crt", text, KUBECONFIG_TEXT_MAX, NULL);
+	text.limit = KUBECONFIG_TEXT_MAX;
+	int r = fd < 0 ? err_set(-errno, "opening it") : buf_read_file(&text, fd, "it");
 	if (r < 0)
-		return err_add(r, "reading the server's CA '%s'",
-			config->serve.certificate ? config->serve.certificate : "serve/ca.crt");
-	base64_put(bytes_str(text), out);
+		return err_add(r, "reading the server's CA '%s'", own ? own : "serve/ca.crt");
+	base64_put(buf_bytes(&text), out);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 """kinf-serve as a server: sockets, TLS, HTTP/1.1 and HTTP/2, callers that misbehave, start and end. The requests are for
 /livez, so that nothing depends on objects."""
 
+import base64
 import functools
 import http.client
 import json
@@ -479,9 +480,12 @@ def test_certificates_of_the_configuration_are_read_again_at_sighup(workspace):
     authority = Authority(workspace.directory, "one")
     certificate, key = authority.issue("server", "DNS:localhost")
     cert, private = workspace.directory / "tls.crt", workspace.directory / "tls.key"
+    for link in cert, private:  # as in a mounted Secret
+        link.symlink_to(f"..data-{link.name}")
     cert.write_bytes(certificate.read_bytes())
     private.write_bytes(key.read_bytes())
     server = serve(workspace, tls={"cert": str(cert), "key": str(private)})
+    assert base64.b64encode(cert.read_bytes()).decode() in server.store.kinf("kubeconfig", check=True).stdout
 
     def answers(ca):
         context = ssl.create_default_context(cafile=ca)
