@@ -40,14 +40,14 @@ static enum printer_cell_type binding_subjects(struct printer_row *row)
 			"ServiceAccounts in the " kind)
 
 static const struct printer_cell_row binding_cells[] = {BINDING_CELLS(
-	"RoleRef can reference a Role in the current namespace or a ClusterRole in the global "
+	"roleRef can reference a Role in the current namespace or a ClusterRole in the global "
 	"namespace. If the RoleRef cannot be resolved, the Authorizer must return an error.",
 	"roleBinding")};
 
-static const struct printer_cell_row clusterbinding_cells[] = {BINDING_CELLS(
-	"RoleRef can only reference a ClusterRole in the global namespace. If the RoleRef cannot "
-	"be resolved, the Authorizer must return an error.",
-	"clusterRoleBinding")};
+static const struct printer_cell_row clusterbinding_cells[] = {
+	BINDING_CELLS("roleRef can only reference a ClusterRole in the global namespace. If the "
+		      "RoleRef cannot be resolved, the Authorizer must return an error.",
+		"clusterRoleBinding")};
 
 static const struct printer_cell_row role_cells[] = {CELL_NAME, CELL_CREATED};
 
@@ -111,7 +111,18 @@ static const struct printer_cell_row request_cells[] = {
 
 static const struct printer_cell_row bundle_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("SignerName", "spec.signerName", "<none>", "Signer whose roots these are"),
+	CELL_TEXT("SignerName", "spec.signerName", "<none>",
+		"signerName indicates the associated signer, if any.\n\nIn order to create or "
+		"update a ClusterTrustBundle that sets signerName, you must have the following "
+		"cluster-scoped permission: group=certificates.k8s.io resource=signers "
+		"resourceName=<the signer name> verb=attest.\n\nIf signerName is not empty, then "
+		"the ClusterTrustBundle object must be named with the signer name as a prefix "
+		"(translating slashes to colons). For example, for the signer name "
+		"`example.com/foo`, valid ClusterTrustBundle object names include "
+		"`example.com:foo:abc` and `example.com:foo:v1`.\n\nIf signerName is empty, then "
+		"the ClusterTrustBundle object's name must not have such a prefix.\n\nList/watch "
+		"requests for ClusterTrustBundles can filter on this field using a "
+		"`spec.signerName=NAME` field selector."),
 };
 
 static enum printer_cell_type podrequest_state(struct printer_row *row)
@@ -133,13 +144,29 @@ static enum printer_cell_type podrequest_state(struct printer_row *row)
 
 static const struct printer_cell_row podrequest_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("PodName", "spec.podName", NULL, "Pod that asks"),
-	CELL_TEXT("ServiceAccountName", "spec.serviceAccountName", NULL, "Its service account"),
-	CELL_TEXT("NodeName", "spec.nodeName", NULL, "Its node"),
-	CELL_TEXT("SignerName", "spec.signerName", NULL, "Signer that is asked"),
-	CELL_FUNCTION("State", "string", 0, podrequest_state, "Pending, Issued, Denied or Failed"),
-	{{"UnverifiedUserAnnotations", "string", "", 0, "Annotations of the request"}, HOW_LABELS,
-		"spec.unverifiedUserAnnotations"},
+	CELL_TEXT("PodName", "spec.podName", NULL,
+		"podName is the name of the pod into which the certificate will be mounted."),
+	CELL_TEXT("ServiceAccountName", "spec.serviceAccountName", NULL,
+		"serviceAccountName is the name of the service account the pod is running as."),
+	CELL_TEXT("NodeName", "spec.nodeName", NULL,
+		"nodeName is the name of the node the pod is assigned to."),
+	CELL_TEXT("SignerName", "spec.signerName", NULL,
+		"signerName indicates the requested signer.\n\nAll signer names beginning with "
+		"`kubernetes.io` are reserved for use by the Kubernetes project.  There is "
+		"currently one well-known signer documented by the Kubernetes project, "
+		"`kubernetes.io/kube-apiserver-client-pod`, which will issue client certificates "
+		"understood by kube-apiserver.  It is currently unimplemented."),
+	CELL_FUNCTION("State", "string", 0, podrequest_state,
+		"Is the request Pending, Issued, Denied, or Failed?"),
+	{{"UnverifiedUserAnnotations", "string", "", 0,
+		 "unverifiedUserAnnotations allow pod authors to pass additional information to "
+		 "the signer implementation.  Kubernetes does not restrict or validate this "
+		 "metadata in any way.\n\nEntries are subject to the same validation as object "
+		 "metadata annotations, with the addition that all keys must be domain-prefixed. "
+		 "No restrictions are placed on values, except an overall size limitation on the "
+		 "entire field.\n\nSigners should document the keys and values they support.  "
+		 "Signers should deny requests that contain keys they do not recognize."},
+		HOW_LABELS, "spec.unverifiedUserAnnotations"},
 };
 
 /* ---- admission ---------------------------------------------------------- */

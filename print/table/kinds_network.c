@@ -358,7 +358,7 @@ static const struct printer_cell_row policy_cells[] = {
 static const struct printer_cell_row cidr_cells[] = {
 	CELL_NAME,
 	{{"CIDRs", "string", "", 0,
-		 "CIDRs defines the IP blocks in CIDR notation (e.g. \"192.168.0.0/24\" or "
+		 "cidrs defines the IP blocks in CIDR notation (e.g. \"192.168.0.0/24\" or "
 		 "\"2001:db8::/64\") from which to assign service cluster IPs. Max of two CIDRs is "
 		 "allowed, one of each IP family. This field is immutable."},
 		HOW_LIST, "spec.cidrs"},
@@ -388,7 +388,7 @@ static enum printer_cell_type address_parent(struct printer_row *row)
 static const struct printer_cell_row address_cells[] = {
 	CELL_NAME,
 	CELL_FUNCTION("ParentRef", "string", 0, address_parent,
-		"ParentRef references the resource that an IPAddress is attached to. An IPAddress "
+		"parentRef references the resource that an IPAddress is attached to. An IPAddress "
 		"must reference a parent object."),
 	CELL_AGE, /* a cell without a column, as the API server sends it */
 };

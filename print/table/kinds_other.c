@@ -17,9 +17,11 @@ static const struct printer_cell_row lease_cells[] = {
 
 static const struct printer_cell_row candidate_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("LeaseName", "spec.leaseName", NULL, "Lease that is wanted"),
-	CELL_TEXT("BinaryVersion", "spec.binaryVersion", NULL, "Version of the candidate"),
-	CELL_TEXT("EmulationVersion", "spec.emulationVersion", NULL, "Version that it emulates"),
+	CELL_TEXT("LeaseName", "spec.leaseName", NULL,
+		"leaseName is the name of the lease for which this candidate is contending. This "
+		"field is immutable."),
+	CELL_TEXT("BinaryVersion", "spec.binaryVersion", NULL, ""),
+	CELL_TEXT("EmulationVersion", "spec.emulationVersion", NULL, ""),
 	CELL_AGE,
 };
 
@@ -71,19 +73,34 @@ static const struct printer_cell_row resourceslice_cells[] = {
 		"immutable."),
 	CELL_TEXT("Pool", "spec.pool.name", NULL,
 		"Name is used to identify the pool. For node-local devices, this is often the node "
-		"name, but this is not required.\n\nIt must not be longer than 253 characters and "
-		"must consist of one or more DNS sub-domains separated by slashes. This field is "
-		"immutable."),
+		"name, but this is not required. A field selector can be used to list only "
+		"ResourceSlice objects belonging to a certain pool.\n\nIt must not be longer than "
+		"253 characters and must consist of one or more DNS sub-domains separated by "
+		"slashes. This field is immutable."),
 	CELL_AGE,
 };
 
 static const struct printer_cell_row taint_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("Key", "spec.taint.key", NULL, "Key of the taint"),
-	CELL_TEXT("Value", "spec.taint.value", NULL, "Value of the taint"),
-	CELL_TEXT("Effect", "spec.taint.effect", NULL, "Effect of the taint"),
-	{{"TimeAdded", "string", "", 0, "Time since the taint was added"}, HOW_AGE,
-		"spec.taint.timeAdded", .none = ""},
+	CELL_TEXT("Key", "spec.taint.key", NULL,
+		"The taint key to be applied to a device. Must be a label name."),
+	CELL_TEXT("Value", "spec.taint.value", NULL,
+		"The taint value corresponding to the taint key. Must be a label value."),
+	CELL_TEXT("Effect", "spec.taint.effect", NULL,
+		"The effect of the taint on claims that do not tolerate the taint and through such "
+		"claims on the pods using them.\n\nValid effects are None, NoSchedule and "
+		"NoExecute. PreferNoSchedule as used for nodes is not valid here. More effects may "
+		"get added in the future. Consumers must treat unknown effects like None."),
+	{{"TimeAdded", "string", "", 0,
+		 "TimeAdded represents the time at which the taint was added or (only in a "
+		 "DeviceTaintRule) the effect was modified. Added automatically during create or "
+		 "update if not set.\n\nIn addition, in a DeviceTaintRule a value provided during "
+		 "an update gets replaced with the current time if the provided value is the same "
+		 "as the old one and the new effect is different. Changing the key and/or value "
+		 "while keeping the effect unchanged is possible and does not update the time "
+		 "stamp because the eviction which uses it is either already started (NoExecute) "
+		 "or not started yet (NoEffect, NoSchedule)."},
+		HOW_AGE, "spec.taint.timeAdded", .none = ""},
 	CELL_AGE,
 };
 
@@ -147,17 +164,21 @@ static enum printer_cell_type poolstatus_completed(struct printer_row *row)
 
 static const struct printer_cell_row poolstatus_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("Driver", "spec.driver", NULL, "Driver of the pools"),
-	CELL_FUNCTION_OF("Total", 0, poolstatus_sum, "totalDevices", "Devices"),
-	CELL_FUNCTION_OF("Available", 0, poolstatus_sum, "availableDevices", "Available devices"),
-	CELL_FUNCTION_OF("Allocated", 0, poolstatus_sum, "allocatedDevices", "Allocated devices"),
-	CELL_FUNCTION_OF(
-		"Unavailable", 0, poolstatus_sum, "unavailableDevices", "Unavailable devices"),
-	CELL_FUNCTION_OF("Errors", 0, poolstatus_sum, "validationError", "Pools with an error"),
+	CELL_TEXT("Driver", "spec.driver", NULL, "The driver to query pools for."),
+	CELL_FUNCTION_OF("Total", 0, poolstatus_sum, "totalDevices",
+		"Total number of devices across all pools."),
+	CELL_FUNCTION_OF("Available", 0, poolstatus_sum, "availableDevices",
+		"Number of available devices across all pools."),
+	CELL_FUNCTION_OF("Allocated", 0, poolstatus_sum, "allocatedDevices",
+		"Number of allocated devices across all pools."),
+	CELL_FUNCTION_OF("Unavailable", 0, poolstatus_sum, "unavailableDevices",
+		"Number of unavailable devices across all pools."),
+	CELL_FUNCTION_OF("Errors", 0, poolstatus_sum, "validationError",
+		"Number of pools with validation errors."),
 	CELL_INTEGER("Pools", "integer", "status.poolCount", "Pools"),
-	CELL_FUNCTION("Status", "string", 0, poolstatus_status, "State of the request"),
-	CELL_FUNCTION(
-		"Completed", "string", 0, poolstatus_completed, "Time since it was completed"),
+	CELL_FUNCTION("Status", "string", 0, poolstatus_status, "Processing status."),
+	CELL_FUNCTION("Completed", "string", 0, poolstatus_completed,
+		"Time since the observation completed."),
 };
 
 /* ---- flow control ------------------------------------------------------- */
@@ -350,9 +371,13 @@ static enum printer_cell_type storageversion_list(struct printer_row *row)
 static const struct printer_cell_row storageversion_cells[] = {
 	CELL_NAME,
 	CELL_TEXT("CommonEncodingVersion", "status.commonEncodingVersion", "<unset>",
-		"Version that all servers store"),
+		"commonEncodingVersion is set to an encoding storage version if all API server "
+		"instances share that same version. If they don't share one storage version, this "
+		"field is left empty. API servers should finish updating its storageVersionStatus "
+		"entry before serving write operations, so that this field will be in sync with "
+		"the reality."),
 	CELL_FUNCTION("StorageVersions", "string", 0, storageversion_list,
-		"Version that each server stores"),
+		"storageVersions lists the reported versions per API server instance."),
 	CELL_AGE,
 };
 
@@ -386,8 +411,8 @@ static enum printer_cell_type migration_status(struct printer_row *row)
 
 static const struct printer_cell_row migration_cells[] = {
 	CELL_TEXT("Name", "metadata.name", NULL, ABOUT_NAME),
-	CELL_FUNCTION("Resource", "string", 0, migration_resource, "Resource that is migrated"),
-	CELL_FUNCTION("Status", "string", 0, migration_status, "State of the migration"),
+	CELL_FUNCTION("Resource", "string", 0, migration_resource, "GroupResource to migrate"),
+	CELL_FUNCTION("Status", "string", 0, migration_status, "Status of the migration"),
 };
 
 const struct printer_kind_row printer_kinds_other[] = {

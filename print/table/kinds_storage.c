@@ -180,7 +180,7 @@ static const struct printer_cell_row class_cells[] = {
 static const struct printer_cell_row attributes_cells[] = {
 	CELL_NAME,
 	CELL_TEXT("DriverName", "driverName", NULL,
-		"Name of the CSI driver This field is immutable."),
+		"driverName is the name of the CSI driver This field is immutable."),
 	CELL_AGE,
 };
 

@@ -482,10 +482,13 @@ static enum printer_cell_type podgroup_status(struct printer_row *row)
 
 static const struct printer_cell_row podgroup_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Policy", "string", 0, podgroup_policy, "How its pods are scheduled"),
+	CELL_FUNCTION("Policy", "string", 0, podgroup_policy,
+		"schedulingPolicy defines the scheduling policy for this instance of the PodGroup. "
+		"Controllers are expected to fill this field by copying it from a "
+		"PodGroupTemplate."),
 	CELL_TEXT("Workload", "spec.podGroupTemplateRef.workload.workloadName", "<none>",
-		"Workload that it was made from"),
-	CELL_FUNCTION("Status", "string", 0, podgroup_status, "Whether its pods are scheduled"),
+		"Name of the referenced Workload object"),
+	CELL_FUNCTION("Status", "string", 0, podgroup_status, "Status of the PodGroup"),
 	CELL_AGE,
 };
 

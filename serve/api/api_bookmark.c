@@ -8,7 +8,7 @@
 #define SPEC_STATUS  SPEC ",\"status\":{}"
 #define POD_TEMPLATE "\"template\":{\"metadata\":{},\"spec\":{\"containers\":null}}"
 
-/* As kube-apiserver 1.36 sends them, all of its groups and versions being on. */
+/* As kube-apiserver 1.37 sends them, all of its groups and versions being on. */
 static const struct api_bookmark {
 	const char *group, *version, *kind; /* version NULL: all of them */
 	const char *rest;
@@ -68,8 +68,7 @@ static const struct api_bookmark {
 	{"certificates.k8s.io", NULL, "PodCertificateRequest",
 		",\"spec\":{\"signerName\":\"\",\"podName\":\"\",\"podUID\":\"\""
 		",\"serviceAccountName\":\"\",\"serviceAccountUID\":\"\",\"nodeName\":\"\""
-		",\"nodeUID\":\"\",\"pkixPublicKey\":null,\"proofOfPossession\":null"
-		",\"stubPKCS10Request\":null},\"status\":{}"},
+		",\"nodeUID\":\"\",\"stubPKCS10Request\":null},\"status\":{}"},
 	{"networking.k8s.io", NULL, "IngressClass", SPEC},
 	{"networking.k8s.io", NULL, "Ingress", ",\"spec\":{},\"status\":{\"loadBalancer\":{}}"},
 	{"networking.k8s.io", NULL, "IPAddress", SPEC},
@@ -85,7 +84,7 @@ static const struct api_bookmark {
 		",\"roleRef\":{\"apiGroup\":\"\",\"kind\":\"\",\"name\":\"\"}"},
 	{"rbac.authorization.k8s.io", NULL, "Role", ",\"rules\":null"},
 	{"storage.k8s.io", NULL, "CSIDriver", SPEC},
-	{"storage.k8s.io", NULL, "CSINode", ",\"spec\":{\"drivers\":null}"},
+	{"storage.k8s.io", NULL, "CSINode", ",\"spec\":{\"drivers\":null},\"status\":{}"},
 	{"storage.k8s.io", NULL, "CSIStorageCapacity", ",\"storageClassName\":\"\""},
 	{"storage.k8s.io", NULL, "StorageClass", ",\"provisioner\":\"\""},
 	{"storage.k8s.io", NULL, "VolumeAttachment",
