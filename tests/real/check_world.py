@@ -223,7 +223,7 @@ class World:
             for resource in sorted(self.resources or self.paths):
                 forms = [[], ["-o", "wide"], ["-o", "name"]]
                 if number == 0:
-                    forms += [["--show-labels"], ["-o", "yaml"], ["-o", "json"], ["--chunk-size=7"], ["--chunk-size=0"], ["--sort-by=.metadata.name"]]
+                    forms += [["--show-labels"], ["-o", "yaml"], ["-o", "json"], [f"--chunk-size={max(7, self.feeds[resource]['objects'] // 50)}"], ["--chunk-size=0"], ["--sort-by=.metadata.name"]]
                 for form in forms:
                     add("get", resource, "-A", *form)
                 for words in self.names(resource, most if number == 0 else 1):
