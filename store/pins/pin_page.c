@@ -15,7 +15,7 @@
 
 #define PIN_PAGE_MAGIC 0x31736e69706e696bu /* "kinpins1" */
 
-_Static_assert(sizeof(struct pin_page) <= PIN_PAGE_BYTES, "one page");
+_Static_assert(sizeof(struct pin_page) == PIN_PAGE_BYTES, "one page");
 
 static bool pin_page_is_of(const struct pin_page *page, uint64_t inode)
 {

@@ -72,6 +72,7 @@ struct pin_page {
 	uint64_t epoch; /* changes at a writer's start: readers check the place of their pin file */
 	_Alignas(128) uint64_t given_up; /* not 0: pages are taken away even if pinned */
 	_Alignas(512) struct pin_place_id scanned[PIN_PLACES]; /* by the writer for pin files */
+	char rest[PIN_PAGE_BYTES - 512 - PIN_PLACES * sizeof(struct pin_place_id)]; /* zeros */
 };
 
 /* Returns true if PAGE is of the file INODE and knows no state after NEWEST: else it is damaged, or

@@ -463,24 +463,6 @@ def test_a_cursor_on_a_read_only_store_says_what_to_mount(live):
     assert result.status == 1 and "/cursors'" in result.stderr and "mount that directory writable" in result.stderr, result
 
 
-def test_daemons_that_know_no_pins_are_called_another_version(live):
-    """An older version made neither directory. Its daemons are stopped here, or they would make them again."""
-    processes = live.kinf("status", "-o", "json", check=True).json["processes"]
-    pids = [p["pid"] for p in processes if p["name"] in ("kinf-reflector", "kinf-processor")]
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    runtime = next(live.runtime.glob("kinf-*"))
-    for place in (runtime, live.path):
-        (place / "pins").rename(place / "pins.away")
-    result = live.kinf("get", "pods")
-    assert result.status == 1 and "another version" in result.stderr and "restart 'kinf run'" in result.stderr, result
-    for place in (runtime, live.path):
-        (place / "pins.away").rename(place / "pins")
-    for pid in pids:
-        os.kill(pid, signal.SIGCONT)
-    live.kinf("get", "pods", check=True)
-
-
 def test_without_its_index_a_store_says_how_it_comes_back(live):
     assert live.supervisor.stop() == 0
     shutil.rmtree(live.path / "index" / "gen-1")

@@ -323,24 +323,3 @@ Test(journal, a_damaged_pin_page_is_noticed_by_its_writer)
 	journal_close(&j);
 	home_close(&home);
 }
-
-Test(journal, a_pin_page_with_an_older_state_is_published_again)
-{
-	struct home *home = open_home();
-	struct journal *j = open_writer(home);
-	uint32_t feed = add_feed(j);
-	uint64_t none = 0, there = 0;
-	int fd = page_file();
-
-	append(j, feed, RECORD_ADDED, "a");
-	cr_assert_eq(journal_commit(j), 0);
-	cr_assert_eq(pwrite(fd, &none, sizeof(none), offsetof(struct pin_page, committed)),
-		sizeof(none));
-	cr_assert_eq(journal_check(j, home), 0);
-	cr_assert_eq(pread(fd, &there, sizeof(there), offsetof(struct pin_page, committed)),
-		sizeof(there));
-	cr_assert_neq(there, 0);
-	(void)close(fd);
-	journal_close(&j);
-	home_close(&home);
-}
