@@ -98,8 +98,10 @@ static void compare_columns(struct recording *recording)
 		cr_assert_eq(value_find(&column, BYTES_LIT("priority"), &priority), FOUND);
 		cr_expect_eq((int32_t)priority.u.u, ours->priority, "%s: %s", recording->name,
 			ours->name);
-		/* The API server has no words for the handler of a runtimeclass. */
+		/* The API server has no words for the handler of a runtimeclass and the versions
+		 * of a leasecandidate. */
 		cr_expect(*ours->description || strcmp(ours->name, "Handler") == 0 ||
+				  strncmp(recording->name, "leasecandidates.", 16) == 0 ||
 				  document_at(&recording->root, "columns").size,
 			"%s: column %s has no description", recording->name, ours->name);
 	}
