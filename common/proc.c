@@ -88,6 +88,18 @@ int proc_lock(int directory_fd, const char *name)
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
+int proc_lock_within(int directory_fd, const char *name, uint64_t ns)
+{
+	const struct timespec pause = {0, 10000000};
+	uint64_t began = proc_monotonic_ns();
+	int fd;
+
+	while ((fd = proc_lock(directory_fd, name)) == ERR_LOCKED &&
+		proc_monotonic_ns() - began < ns)
+		(void)nanosleep(&pause, NULL);
+	return fd;
+}
+
 static int proc_show_new_lock(int directory_fd, const char *name, unsigned mode)
 {
 	struct flock lock = lock_whole_file;

@@ -27,6 +27,9 @@ enum proc_exit proc_exit_of(int error);
  * copy); ERR_LOCKED with the holder's pid in the sentence. */
 int proc_lock(int directory_fd, const char *name);
 
+/* As proc_lock(), but waits NS nanoseconds at most while another process holds the lock. */
+int proc_lock_within(int directory_fd, const char *name, uint64_t ns);
+
 /* Makes a new file of this MODE, locks it, and renames it to NAME; locks on the old file do not
  * matter. Returns the fd, as proc_lock(). */
 int proc_show_lock(int directory_fd, const char *name, unsigned mode);

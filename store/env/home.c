@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/check.h"
@@ -22,10 +21,9 @@
 #include "store/env/home_internal.h"
 #include "store/env/text_file.h"
 
-#define ID_HEAD         HOME_ID_WORD "1 "
-#define MAKING_TRIES    10
-#define MAKING_NS       (10 * UINT64_C(1000000000))
-#define MAKING_PAUSE_NS 10000000L
+#define ID_HEAD      HOME_ID_WORD "1 "
+#define MAKING_TRIES 10
+#define MAKING_NS    (10 * UINT64_C(1000000000))
 
 const char *home_role_lock(enum home_role role)
 {
@@ -133,12 +131,8 @@ static int home_read_id(struct home *home)
  * (0600): every reader could lock the directory. */
 static int home_lock_making(struct home *home, int *ret_fd)
 {
-	uint64_t began = proc_monotonic_ns();
-	int fd;
+	int fd = proc_lock_within(home->fd, HOME_MAKING_LOCK, MAKING_NS);
 
-	while ((fd = proc_lock(home->fd, HOME_MAKING_LOCK)) == ERR_LOCKED &&
-		proc_monotonic_ns() - began < MAKING_NS)
-		(void)nanosleep(&(struct timespec){0, MAKING_PAUSE_NS}, NULL);
 	if (fd == ERR_LOCKED)
 		return err_say(-EBUSY,
 			"another process is starting there and does not get on (%s): if it is "

@@ -13,6 +13,10 @@
 #include "common/proc.h"
 #include "store/env/text_file.h"
 
+/* How long an ending daemon of this store may hold a lock in the runtime directory: it removes the
+ * directory under it (home_retire()). */
+#define RETIRING_NS (2 * UINT64_C(1000000000))
+
 /* Returns: FOUND; NOT_FOUND: errno says why; errors. */
 static int runtime_open(struct home *home)
 {
@@ -197,7 +201,12 @@ int home_lock_runtime(struct home *home, enum home_role role)
 {
 	if (home->runtime_fd < 0)
 		return 0;
-	int fd = proc_lock(home->runtime_fd, home_role_lock(role));
+	int fd = proc_lock_within(home->runtime_fd, home_role_lock(role), RETIRING_NS);
+	if (fd == -ENOENT)
+		return err_say(ERR_MOVED,
+			"the runtime directory '%s' was removed by a daemon that ended: this "
+			"daemon ends, and makes it again when it is started again",
+			home->runtime);
 	if (fd == ERR_LOCKED)
 		return err_say(fd,
 			"the runtime directory '%s' is in use by another store of the same id: %s. "

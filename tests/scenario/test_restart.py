@@ -2,11 +2,14 @@
 """Daemons that stop, are killed and start again: they list nothing again and lose nothing, and readers continue."""
 
 import contextlib
+import fcntl
 import os
 import re
 import shutil
 import signal
 import socket
+import struct
+from pathlib import Path
 
 import pytest
 
@@ -245,6 +248,30 @@ def test_follower_without_its_cursors_directory_makes_it(simulator, store, fille
         change(simulator)
         eventually(caught_up)
     assert reader.running, reader.tail()
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_a_daemon_waits_for_one_that_is_ending(simulator, store, filled, removed):
+    """A daemon that ends holds both locks of the runtime directory while it removes that."""
+    processor, reflector = filled
+    assert reflector.stop() == 0 and processor.stop() == 0
+    runtime = Path((store.path / "runtime").read_text().rstrip("\n"))
+    runtime.mkdir(mode=0o700)
+    ending = os.open(runtime / "reflector.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.fcntl(ending, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    reflector.start()
+    shown = store.path / "reflector.lock"
+    eventually(lambda: shown.read_text() == f"{reflector.pid}\n")
+    assert reflector.running
+    if removed:
+        shutil.rmtree(runtime)
+    os.close(ending)
+    if removed:
+        assert reflector.wait() == 75 and "was removed by a daemon that ended" in reflector.log
+        reflector.start()
+    processor.start()
+    simulator.touch("pods", 3)
+    store.wait_equal(simulator, "pods")
 
 
 @pytest.fixture
