@@ -173,6 +173,7 @@ void session_fail(struct session *session, const struct status *status)
 	session->muted = many && (session->muted || !session->failing);
 	session_set_error(session, status->text);
 	session->failing = true;
+	session->vouched_ns = 0;
 	session->row.retries++;
 	session_doubt_resource(session);
 	if (status->kind == FAILURE_ABSENT && !known && shared->discovery)

@@ -18,8 +18,10 @@
 #define ERROR_BODY_MAX   8192
 #define PROBE_ANSWER_MAX 8192
 #define PROBE_TIMEOUT    (20 * SECOND)
-#define HELD_MAX         (1u << 20)
-#define OVERDUE          (5 * SECOND)
+/* no etcd is restored within this after a watch that ended well */
+#define VOUCHED  (5 * SECOND)
+#define HELD_MAX (1u << 20)
+#define OVERDUE  (5 * SECOND)
 /* an error comes with a watch's head within this */
 #define ACCEPTED (SECOND / 5)
 /* a failed watch's successor is well after this */
@@ -236,7 +238,8 @@ static void session_on_status(void *arg, const struct http_answer *answer)
 		/* The answer to an expired RV begins the same way. */
 		session->well_ns =
 			session->troubled ? now + (session->useless_watch ? WELL : ACCEPTED) : 0;
-		session_probe_start(session);
+		if (!session->vouched_ns || now - session->vouched_ns > VOUCHED)
+			session_probe_start(session);
 	}
 	session_step(session, (struct feed_input){.on = FEED_ON_ALIVE}, &action);
 }
@@ -256,6 +259,7 @@ static int session_on_body(void *arg, struct bytes bytes)
 		return 0;
 	}
 	moment_now(&session->arrived);
+	session->spoke = true;
 	if (session->action.what == FEED_DO_LIST && !session->list_at.realtime_ns)
 		session->list_at = session->arrived;
 	if (session->action.what == FEED_DO_LIST)
@@ -323,6 +327,8 @@ static void session_end_call(struct session *session, int result, int code)
 	} else if (watch_partial(session->watch)) {
 		session_fail_with(session, FAILURE_NETWORK, "the watch ended inside an event");
 	} else {
+		session->vouched_ns =
+			session->spoke && result != HTTP_SILENT ? proc_monotonic_ns() : 0;
 		session_step_and_do(session, (struct feed_input){.on = FEED_ON_ENDED});
 		/* The connection was silent for long; a living server accepts the next watch at
 		 * once. */
@@ -387,6 +393,7 @@ void session_call_start(struct session *session, const struct feed_action *actio
 	session->refused = session->unreadable = session->has_next = session->has_status = false;
 	session->retry_after_ns = 0;
 	session->mute = !watch;
+	session->spoke = false;
 	session->heard_ns = proc_monotonic_ns();
 	session->record.item_max = policy->max_object_bytes;
 	list_set_max(session->list, policy->max_object_bytes);
