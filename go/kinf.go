@@ -17,6 +17,7 @@
 package kinf
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -48,6 +49,10 @@ type Store struct {
 	idle        []*Snapshot
 	definitions map[uint32]*definition
 	journal     [16]byte // of the definitions
+
+	followers     int // while there are any, listen runs
+	stopListening context.CancelFunc
+	commits       broadcast // after each commit of the journal
 }
 
 // pair is an index and its journal. They stay open while a snapshot uses them.
@@ -103,6 +108,7 @@ func (s *Store) Close() error {
 	first := !s.closed
 	s.closed = true
 	s.mu.Unlock()
+	s.commits.ring() // followers end
 	for _, snapshot := range idle {
 		snapshot.Close()
 	}
@@ -228,6 +234,24 @@ func (s *Store) join(force bool, held *pair) (*pair, error) {
 	err := s.checkCurrent(force)
 	// The open pair is read on for a moment while the current one can't be opened.
 	if err != nil && (s.pair == nil || s.closed || time.Since(s.failing) >= failingMost) {
+		return nil, err
+	}
+	if s.pair != held {
+		s.pair.refs++
+	}
+	return s.pair, nil
+}
+
+// joinLog is join for readers of the journal alone: an open pair serves as long as its journal is the
+// current one, also while its index is made again.
+func (s *Store) joinLog(held *pair) (*pair, error) {
+	p, err := s.join(false, held)
+	if err == nil {
+		return p, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pair == nil || s.closed || currentOf(s.path+"/journal/CURRENT") != s.currents[1] {
 		return nil, err
 	}
 	if s.pair != held {

@@ -21,13 +21,12 @@ type Query struct {
 
 // listing is a walk over the objects of a query, feed by feed.
 type listing struct {
-	s      *Snapshot
-	query  Query
-	set    []*Feed
-	feed   *Feed
-	walk   nameWalk
-	given  int
-	opened bool
+	s     *Snapshot
+	query Query
+	set   []*Feed
+	feed  *Feed
+	walk  nameWalk
+	given int
 }
 
 // nameWalk is a walk over the names of a feed that begin with a prefix.

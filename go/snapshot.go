@@ -114,6 +114,37 @@ func (s *Snapshot) Renew() (err error) {
 	return say(ErrNotYet, "the index of '%s' is of another moment than its journal", s.store.path)
 }
 
+// renewLog takes the newest state of the journal alone. Nothing of the index can be read.
+func (s *Snapshot) renewLog() error {
+	s.Reset()
+	for superseded := 0; ; superseded++ {
+		var p *pair
+		var err error
+		if superseded == 0 {
+			p, err = s.store.joinLog(s.pair)
+		} else {
+			p, err = s.store.join(true, s.pair)
+		}
+		if err != nil {
+			return err
+		}
+		if p != s.pair {
+			s.leave()
+			s.pair = p
+		}
+		if err = s.journal.Begin(s.pair.journal); err == nil {
+			s.journalMeta, err = readJournalMeta(&s.journal, &s.cursor)
+		}
+		if err == nil {
+			return nil
+		}
+		s.journal.Reset()
+		if superseded > supersededMax || !errors.Is(err, env.ErrReplaced) && !s.isSuperseded() {
+			return err
+		}
+	}
+}
+
 // isSuperseded tells whether CURRENT names another pair than the one that can't be read.
 func (s *Snapshot) isSuperseded() bool {
 	index, err := s.pair.home.current("index")
