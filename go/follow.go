@@ -16,6 +16,13 @@ type FollowOptions struct {
 	Feed      string // named as for Get
 	Namespace string // "": all
 
+	// The name of a cursor: after what the last follower with this name handled, deletions with their
+	// last state; the first one gets all objects. A cursor has one follower at a time: ErrLocked.
+	Cursor string
+	// Only Commit writes the cursor. Else an event counts as handled when Next is called again; a killed
+	// follower gets the last ones twice.
+	CommitByHand bool
+
 	Snapshot *Snapshot // after what it shows; not used after Follow
 	After    uint64    // after this event, such as a Feed's, of Journal
 	Journal  [16]byte  // zero: the one that the store has
@@ -90,6 +97,9 @@ type Follower struct {
 	notBefore  uint64 // no index that has taken less is read: no object goes back
 	checked    time.Time
 	behind     bool // objects wait for the index
+	cursor     *cursor
+	foreign    bool // the cursor is of other feeds
+	synced     bool // Synced was handled
 
 	queue      []Event // read
 	given      int     // of them
@@ -116,12 +126,27 @@ func (s *Store) Follow(ctx context.Context, options FollowOptions) (*Follower, e
 	if err := s.startWaking(); err != nil {
 		return nil, err
 	}
-	if err := f.begin(ctx); err != nil {
+	err := f.openCursor()
+	if err == nil {
+		err = f.begin(ctx)
+	}
+	if err != nil {
 		f.Close()
 		return nil, err
 	}
 	f.options.Snapshot = nil
 	return f, nil
+}
+
+func (f *Follower) openCursor() error {
+	if f.options.Cursor == "" {
+		return nil
+	}
+	h, err := openHome(f.store.path)
+	if err == nil {
+		f.cursor, err = h.openCursor(f.options.Cursor)
+	}
+	return err
 }
 
 // begin finds the feeds and the positions to begin at.
@@ -159,10 +184,15 @@ func (f *Follower) Next(ctx context.Context) (Event, error) {
 			return Event{}, err
 		}
 	}
+	if f.closed {
+		return Event{}, say(ErrClosed, "the follower was closed")
+	}
+	f.settle()
+	if err := f.save(false); err != nil {
+		f.failing = true
+		return Event{}, err
+	}
 	for {
-		if f.closed {
-			return Event{}, say(ErrClosed, "the follower was closed")
-		}
 		if f.given < len(f.queue) {
 			return f.give(), nil
 		}
@@ -183,30 +213,57 @@ func (f *Follower) Next(ctx context.Context) (Event, error) {
 		} else if err != nil {
 			pause = notYetPause
 		}
-		if err := sleep(ctx, woken, pause); err != nil {
+		if err := f.rest(ctx, woken, pause); err != nil {
 			return Event{}, err
 		}
 	}
 }
 
+// rest sleeps until there may be more, and writes the cursor meanwhile.
+func (f *Follower) rest(ctx context.Context, woken <-chan struct{}, pause time.Duration) error {
+	if f.cursor == nil || !f.synced {
+		return sleep(ctx, woken, pause)
+	}
+	for _, w := range f.feeds {
+		w.handled = w.position // all that was read was handled
+	}
+	if err := f.save(true); err != nil {
+		f.failing = true
+		return err
+	}
+	if due := f.saveAfter(true); pause == 0 || due < pause {
+		pause = max(due, time.Millisecond)
+	}
+	return sleep(ctx, woken, pause)
+}
+
 // give takes the first event from the queue.
 func (f *Follower) give() Event {
 	event := f.queue[f.given]
-	f.queue[f.given] = Event{}
+	f.queue[f.given].Object, f.queue[f.given].Old = nil, nil
 	f.given++
 	f.informed = true
+	if f.cursor != nil {
+		f.cursor.events++
+	}
 	return event
 }
 
-// Close ends the follower. Events that it gave stay valid.
-func (f *Follower) Close() error {
+// Close ends the follower, and writes its cursor. Events that it gave stay valid.
+func (f *Follower) Close() (err error) {
 	if f.closed {
 		return nil
 	}
 	f.closed = true
 	f.snapshot.Close()
 	f.store.stopWaking()
-	return nil
+	if f.cursor != nil {
+		if f.synced && !f.options.CommitByHand {
+			err = f.cursor.save(f.journal, f.feeds)
+		}
+		f.cursor.close()
+	}
+	return err
 }
 
 // sleep waits until woken, for PAUSE at most if it is not zero.

@@ -27,6 +27,7 @@ type followed struct {
 	prefix   string // of the keys that are wanted
 	stage    followStage
 	position uint64 // examined up to here
+	handled  uint64 // handled by the caller up to here
 	last     string // key of the last initial object
 	skip     bool   // its first objects are not wanted
 	// In the snapshot in use:
@@ -76,19 +77,31 @@ func (f *Follower) locate(s *Snapshot) error {
 // position sets where a new follower begins.
 func (f *Follower) position(s *Snapshot) error {
 	o := &f.options
-	f.informed = o.Snapshot != nil || o.After != 0
-	if !f.informed {
+	var at func(*followed) uint64
+	switch {
+	case f.cursor != nil && f.cursor.found:
+		f.foreign = !f.cursor.isOf(f.feeds)
+		f.journal = f.cursor.journal
+		at = func(w *followed) uint64 { return f.cursor.positions[uint64(w.id)] }
+	case f.cursor != nil:
+		return nil
+	case o.Snapshot != nil:
+		at = func(w *followed) uint64 {
+			row := s.feeds[w.id]
+			return row.visible(s.indexMeta.taken)
+		}
+	case o.After != 0:
+		if o.Journal != ([16]byte{}) {
+			f.journal = o.Journal
+		}
+		at = func(*followed) uint64 { return o.After }
+	default:
 		return nil
 	}
-	if o.Snapshot == nil && o.Journal != ([16]byte{}) {
-		f.journal = o.Journal // of another journal: the first read lapses
-	}
+	f.informed = true
 	for _, w := range f.feeds {
-		w.position = o.After
-		if o.Snapshot != nil {
-			row := s.feeds[w.id]
-			w.position = row.visible(s.indexMeta.taken)
-		}
+		w.position = at(w)
+		w.handled = w.position
 		if w.position != 0 {
 			w.stage = followChanges
 		}
@@ -105,7 +118,7 @@ func (f *Follower) lapse(why string, args ...any) error {
 	for _, w := range f.feeds {
 		f.notBefore = max(f.notBefore, w.position)
 	}
-	f.located = false
+	f.located, f.synced, f.foreign = false, false, false
 	f.clear()
 	if !f.informed {
 		return nil
@@ -128,6 +141,9 @@ func (f *Follower) read() (err error) {
 	}
 	if s.journalMeta.uuid != f.journal {
 		return f.lapse("the store has another journal")
+	}
+	if f.foreign {
+		return f.lapse("the cursor is of other feeds")
 	}
 	from, err := f.aim(whole)
 	if err == nil && f.located {

@@ -4,6 +4,7 @@ package kinf_test
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"net/url"
 	"reflect"
@@ -35,6 +36,8 @@ func next(t testing.TB, f *kinf.Follower) kinf.Event {
 	}
 	return event
 }
+
+func hexOf(uuid [16]byte) string { return hex.EncodeToString(uuid[:]) }
 
 func touchPods(t testing.TB, w *lab.World, n int) {
 	t.Helper()

@@ -180,7 +180,7 @@ func (e *Env) findPage() {
 }
 
 func (e *Env) isCheckedByWriter() bool {
-	f, err := openQuietly(e.path + "/pins")
+	f, err := OpenQuietly(e.path + "/pins")
 	if err != nil {
 		return false
 	}

@@ -43,7 +43,7 @@ func loadWord(data []byte, at int) uint64 {
 
 // readPinPage reads the page of a generation; nil: there is none, or it is another file's.
 func readPinPage(directory string, inode uint64) *pinPage {
-	f, err := openQuietly(directory + "/pins")
+	f, err := OpenQuietly(directory + "/pins")
 	if err != nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func readPinPageOf(f *os.File, inode uint64) *pinPage {
 
 // mapPinPage maps the page; nil: as readPinPage.
 func mapPinPage(directory string, inode uint64) *pinPage {
-	f, err := openQuietly(directory + "/pins")
+	f, err := OpenQuietly(directory + "/pins")
 	if err != nil {
 		return nil
 	}

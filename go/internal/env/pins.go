@@ -132,7 +132,7 @@ func (f *pinFile) describe() error {
 }
 
 func (f *pinFile) markByte(page string, at int64) error {
-	mark, err := openQuietly(page)
+	mark, err := OpenQuietly(page)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func isWriteLocked(f *os.File, start, length int64) (bool, error) {
 // IsLocked tells whether a process has the write lock of the file at path. A file that can't be
 // examined counts as locked.
 func IsLocked(path string) bool {
-	f, err := openQuietly(path)
+	f, err := OpenQuietly(path)
 	if err != nil {
 		return !os.IsNotExist(err)
 	}
@@ -80,9 +80,14 @@ func IsLocked(path string) bool {
 	return err != nil || locked
 }
 
-// openQuietly opens a file for reading without waiting for anybody, and follows no link.
-func openQuietly(path string) (*os.File, error) {
+// OpenQuietly opens a file for reading without waiting for anybody, and follows no link.
+func OpenQuietly(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+}
+
+// OpenLock opens or makes a lock file, which others can't read.
+func OpenLock(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0o600)
 }
 
 func createPinFile(path string) (*os.File, error) {

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -214,4 +215,33 @@ func (w *World) Copy(name string) string {
 		w.tb.Fatalf("cp: %v %s", err, out)
 	}
 	return to
+}
+
+// Start starts the kinf command. Its output so far is what the returned function gives.
+func (w *World) Start(words ...string) func() string {
+	w.tb.Helper()
+	var out buffer
+	command := exec.Command(build()+"/kinf", words...)
+	command.Env = w.env
+	command.Stdout, command.Stderr = &out, &out
+	if err := command.Start(); err != nil {
+		w.tb.Fatal(err)
+	}
+	w.tb.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	return out.String
+}
+
+// Processes returns the pids of the daemons that `kinf run` has started, by name.
+func (w *World) Processes() map[string]int {
+	pids := map[string]int{}
+	for _, role := range []string{"reflector", "processor"} {
+		text, _ := os.ReadFile(w.Store + "/" + role + ".lock")
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			pids[role] = pid
+		}
+	}
+	return pids
 }
