@@ -39,6 +39,7 @@ type Feed struct {
 	LastContact              time.Time // of the newest stored event, bookmark or list
 	phase                    uint32
 	last                     uint64 // its newest record
+	contact                  moment
 }
 
 // Synced tells whether the feed was listed.
@@ -150,9 +151,9 @@ func (s *Snapshot) fillFeed(f *Feed, c *checkpoint) {
 	row := s.feeds[f.ID]
 	f.Event = row.visible(s.indexMeta.taken)
 	f.Objects = row.objects
-	f.phase, f.last = c.phase, c.last
-	if c.contact != 0 {
-		f.LastContact = time.Unix(0, int64(c.contact))
+	f.phase, f.last, f.contact = c.phase, c.last, c.contact
+	if c.contact.real != 0 {
+		f.LastContact = time.Unix(0, int64(c.contact.real))
 	}
 	// Bookmarks move the checkpoint's version without a record. It counts while the journal has no
 	// newer change of the feed.

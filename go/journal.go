@@ -148,11 +148,14 @@ func readJournalMeta(txn *env.Txn, cursor *env.Cursor) (m journalMeta, err error
 	return m, say(ErrCorrupt, "the journal's meta row is damaged: %s", remedy)
 }
 
+// moment is a time by several clocks, in ns; boot: the boot of boottime.
+type moment struct{ real, boottime, boot uint64 }
+
 // checkpoint is part 1 of a feed (FORMAT.md, Journal).
 type checkpoint struct {
 	phase                               uint32
 	listBegin, firstList, trimmed, last uint64
-	contact                             uint64 // CLOCK_REALTIME
+	contact                             moment
 	rv                                  string
 }
 
@@ -184,6 +187,7 @@ func readCheckpoint(key, row []byte) (c checkpoint, err error) {
 	}
 	end := header + int(le.Uint16(content[4:]))
 	return checkpoint{phase: le.Uint32(content), listBegin: le.Uint64(content[8:]), firstList: le.Uint64(content[24:]),
-		trimmed: le.Uint64(content[32:]), last: le.Uint64(content[40:]), contact: le.Uint64(content[48:]),
-		rv: string(content[header:end])}, nil
+		trimmed: le.Uint64(content[32:]), last: le.Uint64(content[40:]),
+		contact: moment{le.Uint64(content[48:]), le.Uint64(content[56:]), le.Uint64(content[64:])},
+		rv:      string(content[header:end])}, nil
 }

@@ -5,6 +5,7 @@ package env
 import (
 	"os"
 	"syscall"
+	"unsafe"
 )
 
 const supported = true
@@ -159,3 +160,13 @@ func pidNamespace() uint64 {
 	id, _ := Identify("/proc/self/ns/pid")
 	return id.Inode
 }
+
+func clock(number uintptr) uint64 {
+	var now syscall.Timespec
+	_, _, _ = syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, number, uintptr(unsafe.Pointer(&now)), 0) // can't fail
+	return uint64(now.Nano())
+}
+
+// Monotonic and Boottime return the time of CLOCK_MONOTONIC and CLOCK_BOOTTIME, in ns.
+func Monotonic() uint64 { return clock(1) }
+func Boottime() uint64  { return clock(7) }

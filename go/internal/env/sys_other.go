@@ -51,3 +51,7 @@ func IsLocked(string) bool { return false }
 func MayWrite(string) bool { return false }
 
 var keptFileSystems, networkFileSystems []uint32
+
+// Monotonic and Boottime return the time of CLOCK_MONOTONIC and CLOCK_BOOTTIME, in ns.
+func Monotonic() uint64 { return 0 }
+func Boottime() uint64  { return 0 }

@@ -245,3 +245,15 @@ func (w *World) Processes() map[string]int {
 	}
 	return pids
 }
+
+// Status returns what `kinf status` prints as JSON, whatever it thinks of it.
+func (w *World) Status() []byte {
+	w.tb.Helper()
+	command := exec.Command(build()+"/kinf", "status", "-o", "json")
+	command.Env = w.env
+	out, err := command.Output()
+	if len(out) == 0 {
+		w.tb.Fatalf("kinf status: %v", err)
+	}
+	return out
+}
