@@ -196,7 +196,7 @@ func (f *Follower) Next(ctx context.Context) (Event, error) {
 		if f.given < len(f.queue) {
 			return f.give(), nil
 		}
-		woken := f.store.commits.next()
+		woken, indexed := f.store.commits.next(), f.store.indexed.next()
 		err := f.read()
 		f.failing = err != nil && !errors.Is(err, ErrNotYet) && !errors.Is(err, ErrLapsed)
 		switch {
@@ -208,10 +208,11 @@ func (f *Follower) Next(ctx context.Context) (Event, error) {
 			continue
 		}
 		pause := time.Duration(0)
-		if f.behind {
-			pause = behindPause
-		} else if err != nil {
+		if err != nil {
 			pause = notYetPause
+		}
+		if f.behind {
+			woken = indexed // changes of other feeds wait meanwhile
 		}
 		if err := f.rest(ctx, woken, pause); err != nil {
 			return Event{}, err
@@ -221,6 +222,9 @@ func (f *Follower) Next(ctx context.Context) (Event, error) {
 
 // rest sleeps until there may be more, and writes the cursor meanwhile.
 func (f *Follower) rest(ctx context.Context, woken <-chan struct{}, pause time.Duration) error {
+	if f.behind {
+		defer f.store.awaitIndex()()
+	}
 	if f.cursor == nil || !f.synced {
 		return sleep(ctx, woken, pause)
 	}

@@ -53,6 +53,9 @@ type Store struct {
 	followers     int // while there are any, listen runs
 	stopListening context.CancelFunc
 	commits       broadcast // after each commit of the journal
+	indexWaiters  int       // while there are any, and a moment longer, listenIndex runs
+	indexListened bool
+	indexed       broadcast // after each commit of the index
 }
 
 // pair is an index and its journal. They stay open while a snapshot uses them.

@@ -112,7 +112,7 @@ func TestWaitSyncedWaitsForTheFirstList(t *testing.T) {
 	short, end := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer end()
 	if err := store.WaitSynced(short, "pods", "gadgets"); !errors.Is(err, context.DeadlineExceeded) ||
-		!strings.Contains(err.Error(), "feed 'gadgets' was not listed so far: no feed 'gadgets'") {
+		!strings.Contains(err.Error(), "no feed 'gadgets'") {
 		t.Error(err)
 	}
 }

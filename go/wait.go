@@ -5,14 +5,15 @@ package kinf
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 )
 
 const (
-	waitMost    = 5 * time.Second // for an index that is behind
-	waitGone    = time.Second     // for one without a processor
-	waitPause   = 100 * time.Microsecond
-	waitPauseMx = 2 * time.Millisecond
+	waitMost  = 5 * time.Second        // for an index that is behind
+	waitGone  = time.Second            // for one without a processor
+	waitAwake = 30 * time.Microsecond  // usually the index is this close
+	waitLook  = 100 * time.Millisecond // between two looks for the processor
 )
 
 // WaitFor waits until a new snapshot shows an event: what a handler saw, a read shows. Usually it is
@@ -39,22 +40,44 @@ func (s *Store) SnapshotAt(ctx context.Context, event Event) (*Snapshot, error) 
 
 // RenewAt takes the newest state instead, when it shows an event. It waits as Store.WaitFor does.
 func (s *Snapshot) RenewAt(ctx context.Context, event Event) error {
-	var gone time.Time
-	began := time.Now()
-	for pause := waitPause; ; pause = min(2*pause, waitPauseMx) {
+	shows := func() (bool, error) {
 		err := s.Renew()
 		if err == nil && (s.Event() >= event.Shown || s.Journal() != event.Journal) {
-			return nil
+			return true, nil
 		}
 		s.Reset() // no pages are held while it waits
-		if err != nil && !errors.Is(err, ErrNotYet) {
+		if errors.Is(err, ErrNotYet) {
+			err = nil
+		}
+		return false, err
+	}
+	for began := time.Now(); time.Since(began) < waitAwake; runtime.Gosched() {
+		if shown, err := shows(); shown || err != nil {
 			return err
 		}
+	}
+	var gone time.Time
+	began := time.Now()
+	return s.store.waitIndex(ctx, func() (bool, error) {
+		shown, err := shows()
 		now := time.Now()
-		if now.Sub(began) >= waitMost || s.store.isForsaken(now, &gone) {
-			return say(ErrNotYet, "the index of '%s' is behind event %d: see 'kinf status'", s.store.path, event.Shown)
+		if !shown && err == nil && (now.Sub(began) >= waitMost || s.store.isForsaken(now, &gone)) {
+			err = say(ErrNotYet, "the index of '%s' is behind event %d: see 'kinf status'", s.store.path, event.Shown)
 		}
-		if err := sleep(ctx, nil, pause); err != nil {
+		return shown, err
+	})
+}
+
+// waitIndex calls check after each commit of the index, and now and then, until it returns true or an
+// error.
+func (s *Store) waitIndex(ctx context.Context, check func() (bool, error)) error {
+	defer s.awaitIndex()()
+	for {
+		indexed := s.indexed.next()
+		if done, err := check(); done || err != nil {
+			return err
+		}
+		if err := sleep(ctx, indexed, waitLook); err != nil {
 			return err
 		}
 	}
@@ -78,28 +101,31 @@ func (s *Store) isForsaken(now time.Time, gone *time.Time) bool {
 // WaitSynced waits until every feed named was listed once. Feeds that do not exist yet are waited for.
 // The error of an ended context says which feed was missing.
 func (s *Store) WaitSynced(ctx context.Context, feeds ...string) error {
-	for pause := waitPause; ; pause = min(2*pause, notYetPause/2) {
-		missing := ""
-		err := s.View(func(snapshot *Snapshot) error {
-			for _, name := range feeds {
-				missing = name
-				set, err := snapshot.Feeds(name)
-				if err != nil {
-					return err
-				}
-				for i := range set {
-					if !set[i].Synced() {
-						return ErrNotYet
-					}
-				}
-			}
-			return nil
-		})
-		if err == nil || !errors.Is(err, ErrNotYet) && !errors.Is(err, ErrNoFeed) {
+	var why error
+	err := s.waitIndex(ctx, func() (bool, error) {
+		why = s.View(func(snapshot *Snapshot) error { return snapshot.checkSynced(feeds) })
+		if errors.Is(why, ErrNotYet) || errors.Is(why, ErrNoFeed) {
+			return false, nil
+		}
+		return why == nil, why
+	})
+	if err != nil && ctx.Err() != nil {
+		return wrap(err, "%v", why)
+	}
+	return err
+}
+
+func (s *Snapshot) checkSynced(names []string) error {
+	for _, name := range names {
+		set, err := s.Feeds(name)
+		if err != nil {
 			return err
 		}
-		if ended := sleep(ctx, nil, pause); ended != nil {
-			return wrap(ended, "feed '%s' was not listed so far: %v", missing, err)
+		for i := range set {
+			if !set[i].Synced() {
+				return say(ErrNotYet, "feed '%s' was not listed so far", set[i].Name)
+			}
 		}
 	}
+	return nil
 }

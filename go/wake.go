@@ -15,7 +15,9 @@ const (
 	quietPause   = time.Second           // with one: positions advance without events, too
 	bellPause    = time.Second           // between two attempts to reach the reflector
 	bellPauseMax = 16 * time.Second
-	behindPause  = 10 * time.Millisecond // objects wait for the index
+	indexPause   = 50 * time.Millisecond // a bookmark moves only the journal
+	noWordPause  = 2 * time.Millisecond  // without the taken word the index is examined this often
+	indexLinger  = time.Second           // listenIndex runs on for this long
 	notYetPause  = 100 * time.Millisecond
 	failedPause  = time.Second // after an error that may last
 )
@@ -116,4 +118,60 @@ func (s *Store) runtime() string {
 		return ""
 	}
 	return h.runtime
+}
+
+// ---- the index --------------------------------------------------------------------
+
+const (
+	takenBytes = 4096
+	takenWake  = 8
+)
+
+// awaitIndex makes sure that a goroutine waits for the index's commits, until done is called: one for
+// all that wait.
+func (s *Store) awaitIndex() (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.indexWaiters++
+	if !s.indexListened {
+		s.indexListened = true
+		go s.listenIndex()
+	}
+	return func() {
+		s.mu.Lock()
+		s.indexWaiters--
+		s.mu.Unlock()
+	}
+}
+
+// isIndexAwaited tells whether listenIndex goes on, and notes its end. SINCE: the last waiter's.
+func (s *Store) isIndexAwaited(since *time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.indexWaiters > 0 {
+		*since = time.Now()
+	}
+	s.indexListened = time.Since(*since) < indexLinger && !s.closed
+	return s.indexListened
+}
+
+// listenIndex wakes those that wait for the index after each of its commits (FORMAT.md, Taken word).
+func (s *Store) listenIndex() {
+	since := time.Now()
+	path := s.runtime() + "/index.taken"
+	for s.isIndexAwaited(&since) {
+		word, err := env.MapFile(path, takenBytes)
+		if err != nil {
+			s.indexed.ring()
+			time.Sleep(noWordPause)
+			path = s.runtime() + "/index.taken"
+			continue
+		}
+		for word.Is(path) && s.isIndexAwaited(&since) {
+			seen := word.Word32(takenWake)
+			s.indexed.ring() // after the load: a later commit ends the wait
+			word.Wait(takenWake, seen, indexPause)
+		}
+		word.Close()
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"os"
 	"sync/atomic"
+	"time"
 	"unsafe"
 )
 
@@ -52,6 +53,11 @@ func (s *Shared) Word(at int) uint64 { return loadWord(s.bytes, at) }
 func (s *Shared) Word32(at int) uint32 {
 	_ = s.bytes[at+3]
 	return atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.bytes[at])))
+}
+
+// Wait sleeps on a futex word until it has another value or is woken.
+func (s *Shared) Wait(at int, value uint32, most time.Duration) {
+	futexWait((*uint32)(unsafe.Pointer(&s.bytes[at])), value, most)
 }
 
 const sequenceTries = 100

@@ -5,6 +5,7 @@ package env
 import (
 	"os"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -170,3 +171,11 @@ func clock(number uintptr) uint64 {
 // Monotonic and Boottime return the time of CLOCK_MONOTONIC and CLOCK_BOOTTIME, in ns.
 func Monotonic() uint64 { return clock(1) }
 func Boottime() uint64  { return clock(7) }
+
+// futexWait is not private: processes share the word. Whatever ends it, the caller looks again.
+func futexWait(word *uint32, value uint32, most time.Duration) {
+	const wait = 0
+	timeout := syscall.NsecToTimespec(int64(most))
+	_, _, _ = syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), wait, uintptr(value),
+		uintptr(unsafe.Pointer(&timeout)), 0, 0)
+}

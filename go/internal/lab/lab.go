@@ -72,7 +72,7 @@ func New(tb testing.TB, pods int, feeds string) *World {
 		"clusters": [{"name": "c", "cluster": {"server": %q}}], "users": [{"name": "u", "user": {}}],
 		"contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}`, api)
 	w.write("kubeconfig", kubeconfig)
-	w.write("kinf.yaml", "cluster: {kubeconfig: "+directory+"/kubeconfig}\nstore: "+w.Store+"\nfeeds:\n"+feeds)
+	w.configure(feeds)
 	if err := os.Mkdir(directory+"/run", 0o700); err != nil {
 		tb.Fatal(err)
 	}
@@ -87,6 +87,16 @@ func (w *World) write(name, text string) {
 	if err := os.WriteFile(w.Directory+"/"+name, []byte(text), 0o600); err != nil {
 		w.tb.Fatal(err)
 	}
+}
+
+func (w *World) configure(feeds string) {
+	w.write("kinf.yaml", "cluster: {kubeconfig: "+w.Directory+"/kubeconfig}\nstore: "+w.Store+"\nfeeds:\n"+feeds)
+}
+
+// Configure changes the feeds of the running daemons.
+func (w *World) Configure(feeds string) {
+	w.configure(feeds)
+	_ = syscall.Kill(w.daemons.Process.Pid, syscall.SIGHUP)
 }
 
 func (w *World) startSimulator(pods int) string {
