@@ -97,6 +97,7 @@ type Follower struct {
 	notBefore  uint64 // no index that has taken less is read: no object goes back
 	checked    time.Time
 	behind     bool // objects wait for the index
+	more       bool // the log was not read to its end
 	cursor     *cursor
 	foreign    bool // the cursor is of other feeds
 	synced     bool // Synced was handled
@@ -109,8 +110,9 @@ type Follower struct {
 }
 
 const (
-	queueMost      = 128     // events read at once
-	queueBytesMost = 1 << 20 // more ends a turn of reading
+	queueMost      = 128                   // events read at once
+	queueBytesMost = 1 << 20               // more ends a turn of reading
+	holdMost       = 50 * time.Millisecond // a snapshot is held
 	followCheck    = time.Second
 )
 
@@ -188,6 +190,9 @@ func (f *Follower) Next(ctx context.Context) (Event, error) {
 		return Event{}, say(ErrClosed, "the follower was closed")
 	}
 	f.settle()
+	if err := ctx.Err(); err != nil {
+		return Event{}, err
+	}
 	if err := f.save(false); err != nil {
 		f.failing = true
 		return Event{}, err
@@ -204,7 +209,7 @@ func (f *Follower) Next(ctx context.Context) (Event, error) {
 			continue
 		case err != nil && !errors.Is(err, ErrNotYet):
 			return Event{}, err
-		case err == nil && !f.located: // it lapsed before it gave anything
+		case err == nil && (f.more || !f.located): // it lapsed before it gave anything
 			continue
 		}
 		pause := time.Duration(0)

@@ -186,13 +186,14 @@ func (f *Follower) sync() {
 
 // take takes a snapshot of the journal, and of the index if objects are owed and there is one.
 func (f *Follower) take() (whole bool, err error) {
-	f.behind = false
+	f.behind, f.more = false, false
 	due := time.Since(f.checked) >= followCheck
-	if !f.located || due || f.owesObjects() {
+	owes := f.owesObjects()
+	if !f.located || due || owes {
 		if err = f.snapshot.Renew(); err == nil {
 			return true, f.checkFeeds()
 		}
-		if !f.located || errors.Is(err, ErrExpired) {
+		if !f.located || owes && !errors.Is(err, ErrNotYet) {
 			return false, err
 		}
 	}
@@ -314,6 +315,7 @@ func (f *Follower) readLog(from uint64) (done bool, err error) {
 	last := s.journalMeta.nextSeq - 1
 	next := max(from, s.journalMeta.horizon) + 1
 	if from < last && next <= last {
+		began := time.Now()
 		var cursor env.Cursor
 		key := seqKey(next)
 		found, err := cursor.Seek(&s.journal, dbLog, key[:])
@@ -322,6 +324,11 @@ func (f *Follower) readLog(from uint64) (done bool, err error) {
 			if !found || len(cursor.Key()) != 8 || be.Uint64(cursor.Key()) != next || !r.parse(cursor.Value()) ||
 				r.seq != next || !r.hasSoundHeader() {
 				return false, f.damaged(next)
+			}
+			if next%1024 == 0 && time.Since(began) > holdMost {
+				f.advance(next - 1)
+				f.more = true
+				return false, nil
 			}
 			w := f.ids[r.feed]
 			if w != nil && r.kind == recordFeedRemoved {
