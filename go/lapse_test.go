@@ -78,6 +78,9 @@ func TestASlowFollowerLapsesWhenItsHistoryIsDropped(t *testing.T) {
 }
 
 func TestAFollowerSaysThatItsFeedWasRemoved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
 	w := synced(t, 10)
 	store := openStore(t, w.Store)
 	f := follow(t, store, kinf.FollowOptions{Feed: "configmaps"})

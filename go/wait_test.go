@@ -85,6 +85,9 @@ func TestChangesGoOnWithoutAnIndex(t *testing.T) {
 		t.Error(err)
 	}
 
+	if testing.Short() {
+		return
+	}
 	w.Stop(syscall.SIGKILL)
 	e.Shown += 1000
 	began := time.Now()
