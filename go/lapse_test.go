@@ -58,6 +58,24 @@ func TestAFollowerLapsesOnceWhenTheStoreIsReplaced(t *testing.T) {
 	}
 }
 
+func TestAFollowerLapsesOnceWhenTheClusterIsAnotherOne(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	w := synced(t, 40)
+	store := openStore(t, w.Store)
+	f := follow(t, store, kinf.FollowOptions{Feed: "pods"})
+	initial(t, f)
+	before := snapshot(t, store).Journal()
+	w.Control("POST", "/identity", nil, nil)
+	w.Control("POST", "/drop", nil, nil)
+	objects := lapsed(t, f)
+	if len(objects) != 40 || snapshot(t, store).Journal() == before {
+		t.Errorf("%d objects", len(objects))
+	}
+	settles(t, w, store, f, objects)
+}
+
 func TestASlowFollowerLapsesWhenItsHistoryIsDropped(t *testing.T) {
 	w := lab.New(t, 30, "- resource: pods\nretention: {time: 1s, size: 1MiB}\n")
 	w.Kinf("wait", "pods", "--for", "live", "--timeout", "30s")
