@@ -4,13 +4,16 @@ package kinf_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand"
 	"os"
 	"path/filepath"
+	"reflect"
 	"syscall"
 	"testing"
+	"time"
 
 	"kinf"
 )
@@ -48,11 +51,38 @@ func data(t testing.TB, store, part string) string {
 	return filepath.Join(store, part, string(bytes.TrimSpace(current)), "data.mdb")
 }
 
+// changes reads at most n events of the pods' log; fewer have an error.
+func changes(t testing.TB, store *kinf.Store, after uint64, n int) (events []kinf.Event, failure error) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	f, err := store.Follow(ctx, kinf.FollowOptions{Feed: "pods", After: after})
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for len(events) < n {
+		e, err := f.Next(ctx)
+		if err != nil {
+			return events, err
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// truth is what an undamaged copy gives.
+type truth struct {
+	bodies map[string][]byte
+	keys   []string
+	after  uint64
+	events []kinf.Event
+}
+
 // check reads a damaged copy. Whatever it gives is right, and an incomplete answer has an error.
-func check(t *testing.T, what, path string, want map[string][]byte, keys []string) (failed bool) {
+func check(t *testing.T, what, path string, want *truth) (failed bool) {
 	t.Helper()
 	known := func(err error) {
-		for _, kind := range []error{kinf.ErrCorrupt, kinf.ErrFormat, kinf.ErrLocked, kinf.ErrNotYet, kinf.ErrNoFeed} {
+		for _, kind := range []error{kinf.ErrCorrupt, kinf.ErrFormat, kinf.ErrLocked, kinf.ErrNotYet, kinf.ErrNoFeed, kinf.ErrLapsed} {
 			if errors.Is(err, kind) {
 				return
 			}
@@ -71,17 +101,24 @@ func check(t *testing.T, what, path string, want map[string][]byte, keys []strin
 		return true
 	}
 	defer s.Close()
-	got, failures := content(s, keys)
-	for _, err := range failures {
-		known(err)
-	}
+	got, failures := content(s, want.keys)
 	for key, body := range got {
-		if !bytes.Equal(body, want[key]) {
+		if !bytes.Equal(body, want.bodies[key]) {
 			t.Errorf("%s: another body of '%s'", what, key)
 		}
 	}
-	if len(got) != len(want) && len(failures) == 0 {
-		t.Errorf("%s: %d of %d objects and no error", what, len(got), len(want))
+	if len(got) != len(want.bodies) && len(failures) == 0 {
+		t.Errorf("%s: %d of %d objects and no error", what, len(got), len(want.bodies))
+	}
+	events, err := changes(t, store, want.after, len(want.events))
+	if err != nil {
+		failures = append(failures, err)
+	}
+	if !reflect.DeepEqual(events, want.events[:len(events)]) {
+		t.Errorf("%s: other events", what)
+	}
+	for _, err := range failures {
+		known(err)
 	}
 	return len(failures) > 0
 }
@@ -92,16 +129,24 @@ func TestDamagedAndCutCopiesGiveErrors(t *testing.T) {
 	copied := w.Copy("copy")
 	store := openStore(t, copied)
 	s := snapshot(t, store)
-	var keys []string
+	feed, err := s.Feeds("pods")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &truth{after: feed[0].Event - 20}
 	for object, err := range s.List("pods", kinf.Query{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		keys = append(keys, object.Key)
+		want.keys = append(want.keys, object.Key)
 	}
-	want, failures := content(s, keys)
-	if len(want) != 150 || len(failures) != 0 {
-		t.Fatal(len(want), failures)
+	var failures []error
+	want.bodies, failures = content(s, want.keys)
+	if len(want.bodies) != 150 || len(failures) != 0 {
+		t.Fatal(len(want.bodies), failures)
+	}
+	if want.events, err = changes(t, store, want.after, 1+20); err != nil {
+		t.Fatal(err)
 	}
 	s.Close()
 	store.Close()
@@ -130,7 +175,7 @@ func TestDamagedAndCutCopiesGiveErrors(t *testing.T) {
 			if err := os.WriteFile(path, damaged, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if check(t, fmt.Sprintf("%s, byte %d, bit %d", part, at, bit), copied, want, keys) {
+			if check(t, fmt.Sprintf("%s, byte %d, bit %d", part, at, bit), copied, want) {
 				found++
 			}
 		}
@@ -142,7 +187,7 @@ func TestDamagedAndCutCopiesGiveErrors(t *testing.T) {
 			if err := os.WriteFile(path, whole[:size], 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if check(t, fmt.Sprintf("%s, cut to %d bytes", part, size), copied, want, keys) {
+			if check(t, fmt.Sprintf("%s, cut to %d bytes", part, size), copied, want) {
 				found++
 			}
 		}
@@ -151,7 +196,7 @@ func TestDamagedAndCutCopiesGiveErrors(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d copies gave errors", found, 2*(rounds+rounds/4))
-	if check(t, "undamaged", copied, want, keys) || found == 0 {
+	if check(t, "undamaged", copied, want) || found == 0 {
 		t.Error("the copy itself gives errors, or no damage was found")
 	}
 }
