@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"syscall"
@@ -170,5 +171,24 @@ func TestFollowersShareOneGoroutineAndWaitWithoutOne(t *testing.T) {
 	store.Close()
 	if err := <-ended; !errors.Is(err, kinf.ErrClosed) {
 		t.Error(err)
+	}
+}
+
+func TestAFollowerWithoutADoorbellFindsChangesItself(t *testing.T) {
+	w := synced(t, 20)
+	sockets, err := filepath.Glob(w.Directory + "/run/kinf-*/doorbell.sock")
+	if err != nil || len(sockets) != 1 {
+		t.Fatal(sockets, err)
+	}
+	if err := os.Remove(sockets[0]); err != nil {
+		t.Fatal(err)
+	}
+	f := follow(t, openStore(t, w.Store), kinf.FollowOptions{Feed: "pods", Changes: true})
+	if e := next(t, f); e.Type != kinf.Synced {
+		t.Fatalf("%+v", e)
+	}
+	touchPods(t, w, 1)
+	if e := next(t, f); e.Type != kinf.Modified {
+		t.Errorf("%+v", e)
 	}
 }

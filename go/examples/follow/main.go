@@ -68,7 +68,7 @@ func follow(ctx context.Context, directory string, options kinf.FollowOptions, o
 func change(event kinf.Event) string {
 	switch {
 	case event.Type == kinf.Deleted:
-		return "was " + event.Object.ResourceVersion
+		return "at " + event.Object.ResourceVersion
 	case event.Old == nil:
 		return event.Object.ResourceVersion
 	}

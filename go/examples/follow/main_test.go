@@ -37,7 +37,7 @@ func TestTheExampleGoesOnAtItsCursor(t *testing.T) {
 	}
 	change()
 	if out := run("DELETED"); !regexp.MustCompile(
-		`^SYNC\nADDED web/a \d+\nMODIFIED web/a \d+ -> \d+\nDELETED web/a was \d+\n$`).MatchString(out) {
+		`^SYNC\nADDED web/a \d+\nMODIFIED web/a \d+ -> \d+\nDELETED web/a at \d+\n$`).MatchString(out) {
 		t.Error(out)
 	}
 	if out := run("SYNC"); out != "SYNC\n" {
