@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informers
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"kinf"
+)
+
+// errReadOnly is the answer to all that would change the store.
+var errReadOnly = errors.New("the informer's store is the machine's cache, which programs can't change")
+
+// indexes is the informer's cache.Indexer. It reads the store.
+type indexes struct {
+	informer *Informer
+	mu       sync.RWMutex // guards the map
+	named    map[string]*index
+}
+
+// index answers by an IndexFunc. Its maps are filled at the first use, and kept by changes; they are
+// guarded by Informer.mu.
+type index struct {
+	fn        cache.IndexFunc
+	namespace bool // the store answers
+	filled    bool
+	keys      map[string]map[string]struct{} // of a value
+	values    map[string][]string            // of a key
+}
+
+var _ cache.Indexer = &indexes{}
+
+func newIndexes(i *Informer) *indexes { return &indexes{informer: i, named: map[string]*index{}} }
+
+func sameFunction(a, b cache.IndexFunc) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+func (x *indexes) add(indexers cache.Indexers) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for name := range indexers {
+		if x.named[name] != nil {
+			return fmt.Errorf("indexer conflict: %v", []string{name})
+		}
+	}
+	for name, fn := range indexers {
+		x.named[name] = &index{fn: fn, namespace: sameFunction(fn, cache.MetaNamespaceIndexFunc)}
+	}
+	return nil
+}
+
+func (x *indexes) AddIndexers(indexers cache.Indexers) error { return x.add(indexers) }
+
+func (x *indexes) GetIndexers() cache.Indexers {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	indexers := cache.Indexers{}
+	for name, index := range x.named {
+		indexers[name] = index.fn
+	}
+	return indexers
+}
+
+func (x *indexes) find(name string) (*index, error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if found := x.named[name]; found != nil {
+		return found, nil
+	}
+	return nil, fmt.Errorf("index with name %s does not exist", name)
+}
+
+// ---- the maps of IndexFuncs ---------------------------------------------------------
+
+func (n *index) put(key string, values []string) {
+	for _, value := range n.values[key] {
+		delete(n.keys[value], key)
+		if len(n.keys[value]) == 0 {
+			delete(n.keys, value)
+		}
+	}
+	delete(n.values, key)
+	if len(values) == 0 {
+		return
+	}
+	n.values[key] = values
+	for _, value := range values {
+		if n.keys[value] == nil {
+			n.keys[value] = map[string]struct{}{}
+		}
+		n.keys[value][key] = struct{}{}
+	}
+}
+
+// valuesOf calls the IndexFunc. An error in it ends a program on client-go's informers.
+func (n *index) valuesOf(object any) []string {
+	values, err := n.fn(object)
+	if err != nil {
+		panic(fmt.Errorf("unable to calculate an index entry: %w", err))
+	}
+	own := make([]string, len(values)) // they may share the memory of the object
+	for i, value := range values {
+		own[i] = strings.Clone(value)
+	}
+	return own
+}
+
+// change keeps the filled maps. The caller holds Informer.mu.
+func (x *indexes) change(c *change) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, n := range x.named {
+		if !n.filled {
+			continue
+		}
+		if c.new == nil {
+			n.put(c.key, nil)
+			continue
+		}
+		object, err := x.informer.decoder.object(c.new)
+		if err != nil {
+			utilruntime.HandleError(fmt.Errorf("indexing '%s': %w", c.key, err))
+			continue
+		}
+		n.put(strings.Clone(c.key), n.valuesOf(object))
+	}
+}
+
+// fill fills the maps of an index, at its first use. The caller holds Informer.mu.
+func (x *indexes) fill(n *index) error {
+	if n.filled {
+		return nil
+	}
+	i := x.informer
+	n.keys, n.values = map[string]map[string]struct{}{}, map[string][]string{}
+	err := i.view(func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
+		if now.before(i.at) {
+			return errBehind
+		}
+		if i.shown.before(now) {
+			i.shown = now
+		}
+		for o, err := range s.List(f.Name, kinf.Query{Namespace: i.scope.Namespace}) {
+			if err != nil {
+				return err
+			}
+			object, err := i.selected(o)
+			if err != nil {
+				return err
+			}
+			if object != nil {
+				n.put(strings.Clone(o.Key), n.valuesOf(object))
+			}
+		}
+		return nil
+	})
+	n.filled = err == nil
+	return err
+}
+
+// selected decodes an object; nil: it is not of the scope.
+func (i *Informer) selected(o *kinf.Object) (any, error) {
+	selected, err := i.scope.selects(o)
+	if err != nil || !selected {
+		return nil, err
+	}
+	return i.decoder.object(o)
+}
+
+// look calls fn with the filled maps of an index.
+func (x *indexes) look(n *index, fn func()) error {
+	i := x.informer
+	if !i.HasSynced() {
+		return nil
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err := x.fill(n); err != nil {
+		return err
+	}
+	i.caughtUp(i.shown)
+	fn()
+	return nil
+}
+
+// keysOf returns the keys that an index has for values, in order.
+func (x *indexes) keysOf(n *index, values ...string) (keys []string, err error) {
+	if n.namespace {
+		for _, namespace := range values {
+			more, err := x.keysIn(namespace)
+			if err != nil {
+				return nil, err
+			}
+			keys = append(keys, more...)
+		}
+		return keys, nil
+	}
+	err = x.look(n, func() {
+		for _, value := range values {
+			keys = slices.AppendSeq(keys, maps.Keys(n.keys[value]))
+		}
+	})
+	slices.Sort(keys)
+	return slices.Compact(keys), err
+}
+
+// ---- reads ------------------------------------------------------------------------
+
+// isEarly tells whether an error only says that there is nothing yet, as before client-go's first list.
+func (x *indexes) isEarly(err error) bool {
+	return errors.Is(err, kinf.ErrNotYet) && !x.informer.HasSynced()
+}
+
+func (x *indexes) GetByKey(key string) (item any, exists bool, err error) {
+	i := x.informer
+	err = i.read(false, func(s *kinf.Snapshot, f *kinf.Feed, _ position) error {
+		o, err := s.Get(f.Name, key)
+		if errors.Is(err, kinf.ErrNotFound) {
+			item = nil
+			return nil
+		}
+		if err == nil {
+			item, err = i.selected(o)
+		}
+		return err
+	})
+	if x.isEarly(err) {
+		err = nil
+	}
+	return item, item != nil && err == nil, err
+}
+
+func (x *indexes) Get(object any) (item any, exists bool, err error) {
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
+	if err != nil {
+		return nil, false, cache.KeyError{Obj: object, Err: err}
+	}
+	return x.GetByKey(key)
+}
+
+// each calls fn with the objects of the scope in a namespace, as of one instant; reset comes before
+// another try.
+func (x *indexes) each(patient bool, namespace string, reset func(), fn func(*kinf.Object) error) error {
+	i := x.informer
+	if i.scope.Namespace != "" {
+		if namespace != "" && namespace != i.scope.Namespace {
+			return nil
+		}
+		namespace = i.scope.Namespace
+	}
+	err := i.read(patient, func(s *kinf.Snapshot, f *kinf.Feed, _ position) error {
+		reset()
+		for o, err := range s.List(f.Name, kinf.Query{Namespace: namespace}) {
+			if err == nil {
+				err = fn(o)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if x.isEarly(err) {
+		return nil
+	}
+	return err
+}
+
+func (x *indexes) listIn(patient bool, namespace string, wanted func(*kinf.Object) bool) (items []any, err error) {
+	err = x.each(patient, namespace, func() { items = nil }, func(o *kinf.Object) error {
+		if !wanted(o) {
+			return nil
+		}
+		item, err := x.informer.selected(o)
+		if item != nil {
+			items = append(items, item)
+		}
+		return err
+	})
+	return items, err
+}
+
+// List has no way to return an error: it waits for a store that can be read. An empty list would make
+// controllers delete what they should keep.
+func (x *indexes) List() []any {
+	items, err := x.listIn(true, "", func(*kinf.Object) bool { return true })
+	if err != nil {
+		utilruntime.HandleError(err)
+	}
+	return items
+}
+
+func (x *indexes) keysIn(namespace string) (keys []string, err error) {
+	err = x.each(true, namespace, func() { keys = nil }, func(o *kinf.Object) error {
+		selected, err := x.informer.scope.selects(o)
+		if selected {
+			keys = append(keys, strings.Clone(o.Key))
+		}
+		return err
+	})
+	return keys, err
+}
+
+func (x *indexes) ListKeys() []string {
+	keys, err := x.keysIn("")
+	if err != nil {
+		utilruntime.HandleError(err)
+	}
+	return keys
+}
+
+// byValues returns the objects that have one of the values. Those that have changed since the maps did
+// are asked again.
+func (x *indexes) byValues(n *index, values []string) (items []any, err error) {
+	keys, err := x.keysOf(n, values...)
+	if err != nil || len(keys) == 0 {
+		return nil, err
+	}
+	i := x.informer
+	err = i.read(false, func(s *kinf.Snapshot, f *kinf.Feed, _ position) error {
+		items = nil
+		for _, key := range keys {
+			o, err := s.Get(f.Name, key)
+			if errors.Is(err, kinf.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			item, err := i.selected(o)
+			if err != nil {
+				return err
+			}
+			if item != nil && slices.ContainsFunc(n.valuesOf(item), func(v string) bool { return slices.Contains(values, v) }) {
+				items = append(items, item)
+			}
+		}
+		return nil
+	})
+	return items, err
+}
+
+func (x *indexes) ByIndex(name, value string) ([]any, error) {
+	n, err := x.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if n.namespace {
+		return x.listIn(false, value, func(o *kinf.Object) bool { return o.Namespace() == value })
+	}
+	return x.byValues(n, []string{value})
+}
+
+func (x *indexes) Index(name string, object any) ([]any, error) {
+	n, err := x.find(name)
+	if err != nil {
+		return nil, err
+	}
+	values, err := n.fn(object)
+	if err != nil {
+		return nil, err
+	}
+	return x.byValues(n, values)
+}
+
+func (x *indexes) IndexKeys(name, value string) ([]string, error) {
+	n, err := x.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return x.keysOf(n, value)
+}
+
+func (x *indexes) ListIndexFuncValues(name string) (values []string) {
+	n, err := x.find(name)
+	if err != nil {
+		return nil
+	}
+	if err := x.look(n, func() { values = slices.Sorted(maps.Keys(n.keys)) }); err != nil {
+		utilruntime.HandleError(err)
+	}
+	return values
+}
+
+func (x *indexes) LastStoreSyncResourceVersion() string { return x.informer.LastSyncResourceVersion() }
+
+func (x *indexes) Bookmark(string)             {}
+func (x *indexes) Add(any) error               { return errReadOnly }
+func (x *indexes) Update(any) error            { return errReadOnly }
+func (x *indexes) Delete(any) error            { return errReadOnly }
+func (x *indexes) Replace([]any, string) error { return errReadOnly }
+func (x *indexes) Resync() error               { return nil }

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package informers gives client-go's informers on the machine's cache. An Informer is a
+// cache.SharedIndexInformer: its handlers get the same calls, and its Indexer reads the store, so that
+// the process keeps no object.
+package informers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"kinf"
+)
+
+const (
+	backoffLeast  = 10 * time.Millisecond // between tries to read a store that can't be read
+	backoffMost   = 2 * time.Second
+	resyncLeast   = time.Second // as in client-go
+	readableAfter = 10 * time.Second
+)
+
+// Informer is a cache.SharedIndexInformer on a store.
+type Informer struct {
+	store   *kinf.Store
+	scope   Scope
+	decoder *decoder
+	indexes *indexes
+	resync  time.Duration // of handlers that name none
+	synced  chan struct{}
+
+	reading   sync.Mutex // guards the three below
+	journal   [16]byte
+	epoch     int
+	feed      string
+	mu        sync.Mutex
+	moved     *sync.Cond // at, shown or stopped changed
+	at        position   // handlers have been told of, or will be
+	shown     position   // the newest that a handler was called for
+	version   string
+	check     time.Duration // between checks for resyncs
+	listeners map[*listener]struct{}
+	running   sync.WaitGroup
+	started   bool
+	listed    bool
+	stopped   bool
+	watched   cache.WatchErrorHandlerWithContext
+}
+
+var _ cache.SharedIndexInformer = &Informer{}
+
+// Options of an informer.
+type Options struct {
+	Resync   time.Duration // of handlers that name no period; 0: none
+	Indexers cache.Indexers
+	Kind     schema.GroupVersionKind // what is read has this kind, also if it is typed; empty: as client-go's
+}
+
+// New makes an informer of a scope. Its objects are of the type of example. An error says
+// ErrNotCovered if no feed of the store holds the scope.
+func New(store *kinf.Store, scope Scope, example runtime.Object, options Options) (*Informer, error) {
+	d, err := newDecoder(example)
+	if err != nil {
+		return nil, err
+	}
+	scope.Metadata = scope.Metadata || d.isMetadata()
+	i := &Informer{store: store, scope: scope, decoder: d, resync: options.Resync, check: options.Resync,
+		synced: make(chan struct{}), listeners: map[*listener]struct{}{}}
+	i.moved = sync.NewCond(&i.mu)
+	i.indexes = newIndexes(i)
+	if err := i.indexes.add(options.Indexers); err != nil {
+		return nil, err
+	}
+	return i, store.View(func(s *kinf.Snapshot) error {
+		f, err := scope.find(s)
+		if err != nil {
+			return err
+		}
+		i.feed = f.Name
+		if options.Kind.Empty() && d.typed == nil {
+			options.Kind = schema.GroupVersionKind{Group: f.Group, Version: f.Version, Kind: f.Kind}
+		}
+		d.kind, d.keepKind = options.Kind, !options.Kind.Empty()
+		return nil
+	})
+}
+
+// locate finds the informer's feed in a snapshot, and the snapshot's position.
+func (i *Informer) locate(s *kinf.Snapshot) (*kinf.Feed, position, error) {
+	i.reading.Lock()
+	defer i.reading.Unlock()
+	if journal := s.Journal(); journal != i.journal {
+		i.journal = journal
+		i.epoch++
+	}
+	feeds, err := s.Feeds(i.feed)
+	var found *kinf.Feed
+	for n := range feeds {
+		if f := &feeds[n]; f.Namespace == "" || f.Namespace == i.scope.Namespace {
+			found = f
+		}
+	}
+	if found == nil || i.scope.misses(found) != "" {
+		if err != nil && !errors.Is(err, kinf.ErrNoFeed) {
+			return nil, position{}, err
+		}
+		if found, err = i.scope.find(s); err != nil {
+			return nil, position{}, err
+		}
+		i.feed = found.Name
+	}
+	if !found.Synced() {
+		return nil, position{}, fmt.Errorf("feed '%s': %w", found.Name, kinf.ErrNotYet)
+	}
+	return found, position{i.epoch, found.Event}, nil
+}
+
+// view calls fn with a snapshot of the newest state.
+func (i *Informer) view(fn func(*kinf.Snapshot, *kinf.Feed, position) error) error {
+	return i.store.View(func(s *kinf.Snapshot) error {
+		f, now, err := i.locate(s)
+		if err != nil {
+			return err
+		}
+		return fn(s, f, now)
+	})
+}
+
+var errBehind = errors.New("the store is behind what handlers were told")
+
+// read calls fn with a snapshot that shows all that handlers were called for. It waits for the store
+// for a while; without an end if patient.
+func (i *Informer) read(patient bool, fn func(*kinf.Snapshot, *kinf.Feed, position) error) error {
+	i.mu.Lock()
+	least := i.shown
+	i.mu.Unlock()
+	began := time.Now()
+	for pause, warned := 50*time.Microsecond, false; ; pause = min(2*pause, backoffMost/10) {
+		err := i.view(func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
+			if now.before(least) {
+				return errBehind
+			}
+			return fn(s, f, now)
+		})
+		waited := time.Since(began) >= readableAfter
+		if err == nil || waited && !patient || errors.Is(err, kinf.ErrNotYet) && !i.HasSynced() {
+			return err
+		}
+		if waited && !warned {
+			warned = true
+			klog.Background().Error(err, "Reading the store waits", "scope", i.scope.String(), "store", i.store.Path())
+		}
+		time.Sleep(pause)
+	}
+}
+
+// show notes that a handler is about to see the store at a position.
+func (i *Informer) show(at position) {
+	i.mu.Lock()
+	if i.shown.before(at) {
+		i.shown = at
+	}
+	i.mu.Unlock()
+}
+
+// ---- running ----------------------------------------------------------------------
+
+func (i *Informer) Run(stop <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stop)) }
+
+func (i *Informer) RunWithContext(ctx context.Context) {
+	defer utilruntime.HandleCrashWithContext(ctx)
+	i.mu.Lock()
+	if i.started {
+		i.mu.Unlock()
+		klog.FromContext(ctx).Info("Warning: the informer has started, run more than once is not allowed")
+		return
+	}
+	i.started = true
+	watched := i.watched
+	for l := range i.listeners {
+		i.running.Go(l.run)
+	}
+	check := i.check
+	i.mu.Unlock()
+	if watched == nil {
+		watched = cache.DefaultWatchErrorHandler
+	}
+	if check > 0 {
+		i.running.Go(func() { i.resyncs(ctx, check) })
+	}
+	i.follow(ctx, watched)
+
+	i.mu.Lock()
+	i.stopped = true
+	for l := range i.listeners {
+		l.close()
+	}
+	clear(i.listeners)
+	i.moved.Broadcast()
+	i.mu.Unlock()
+	i.running.Wait()
+}
+
+// follow tells the listeners what happens, until the context ends.
+func (i *Informer) follow(ctx context.Context, watched cache.WatchErrorHandlerWithContext) {
+	var changes source = &poller{view: i.view, scope: &i.scope}
+	idle := cache.NewReflectorWithOptions(&cache.ListWatch{}, i.decoder.example, cache.NewStore(cache.MetaNamespaceKeyFunc),
+		cache.ReflectorOptions{Name: i.store.Path() + " " + i.scope.String()})
+	pause := backoffLeast
+	for ctx.Err() == nil {
+		batch, at, version, err := changes.next(ctx)
+		if err == nil {
+			i.distribute(batch, at, version)
+			pause = backoffLeast
+			continue
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if !errors.Is(err, kinf.ErrNotYet) && !errors.Is(err, kinf.ErrExpired) {
+			watched(ctx, idle, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, backoffMost)
+	}
+}
+
+// distribute hands changes to the listeners. Those of the first call are what the listeners list.
+func (i *Informer) distribute(batch []change, at position, version string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.at, i.version = at, version
+	if !i.listed {
+		i.listed = true
+		for l := range i.listeners {
+			l.add(note{list: true, from: at})
+		}
+		close(i.synced)
+	} else {
+		for n := range batch {
+			i.indexes.change(&batch[n])
+			d := &delivery{change: &batch[n]}
+			for l := range i.listeners {
+				l.add(note{delivery: d})
+			}
+		}
+	}
+	i.moved.Broadcast()
+}
+
+// caughtUp waits until changes have come up to a position. The caller holds i.mu.
+func (i *Informer) caughtUp(at position) {
+	for i.at.before(at) && !i.stopped {
+		i.moved.Wait()
+	}
+}
+
+func (i *Informer) resyncs(ctx context.Context, period time.Duration) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			i.mu.Lock()
+			for l := range i.listeners {
+				if l.period > 0 && !now.Before(l.due) && i.listed {
+					l.due = now.Add(l.period)
+					l.add(note{resync: true})
+				}
+			}
+			i.mu.Unlock()
+		}
+	}
+}
+
+// ---- handlers ---------------------------------------------------------------------
+
+func (i *Informer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{})
+}
+
+func (i *Informer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler, period time.Duration) (
+	cache.ResourceEventHandlerRegistration, error) {
+	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{ResyncPeriod: &period})
+}
+
+func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, options cache.HandlerOptions) (
+	cache.ResourceEventHandlerRegistration, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.stopped {
+		return nil, fmt.Errorf("handler %v was not added to shared informer because it has stopped already", handler)
+	}
+	logger := klog.Background()
+	if options.Logger != nil {
+		logger = *options.Logger
+	}
+	period := i.resync
+	if options.ResyncPeriod != nil {
+		period = *options.ResyncPeriod
+	}
+	l := newListener(i, handler, logger)
+	l.period = i.resyncPeriod(logger, period)
+	l.due = time.Now().Add(l.period)
+	i.listeners[l] = struct{}{}
+	if i.listed {
+		l.add(note{list: true, from: i.at})
+	}
+	if i.started {
+		i.running.Go(l.run)
+	}
+	return l, nil
+}
+
+// resyncPeriod applies client-go's limits to a period. The caller holds i.mu.
+func (i *Informer) resyncPeriod(logger klog.Logger, period time.Duration) time.Duration {
+	if period <= 0 {
+		return 0
+	}
+	if period < resyncLeast {
+		logger.Info("Warning: resync period is too small. Changing it to the minimum allowed value", "resyncPeriod", period,
+			"minimumResyncPeriod", resyncLeast)
+		period = resyncLeast
+	}
+	switch {
+	case i.check == 0:
+		logger.Info("Warning: the specified resyncPeriod is invalid because this shared informer doesn't support resyncing",
+			"desired", period)
+		return 0
+	case period >= i.check:
+	case i.started:
+		logger.Info("Warning: resync period is smaller than resync check period and the informer has already started. "+
+			"Changing it to the resync check period", "resyncPeriod", period, "resyncCheckPeriod", i.check)
+		period = i.check
+	default:
+		i.check = period
+	}
+	return period
+}
+
+func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
+	l, ok := handle.(*listener)
+	if !ok {
+		return fmt.Errorf("invalid key type %T", handle)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if _, ok := i.listeners[l]; ok {
+		delete(i.listeners, l)
+		l.close()
+		if !i.started {
+			close(l.finished)
+		}
+	}
+	return nil
+}
+
+// ---- the rest of the interface ------------------------------------------------------
+
+func (i *Informer) GetStore() cache.Store     { return i.indexes }
+func (i *Informer) GetIndexer() cache.Indexer { return i.indexes }
+
+func (i *Informer) AddIndexers(indexers cache.Indexers) error {
+	if i.IsStopped() {
+		return fmt.Errorf("indexer was not added because it has stopped already")
+	}
+	return i.indexes.AddIndexers(indexers)
+}
+
+func (i *Informer) HasSynced() bool { return cache.IsDone(informerSynced{i}) }
+
+func (i *Informer) HasSyncedChecker() cache.DoneChecker { return informerSynced{i} }
+
+type informerSynced struct{ informer *Informer }
+
+func (s informerSynced) Name() string {
+	return fmt.Sprintf("SharedIndexInformer %T", s.informer.decoder.example)
+}
+func (s informerSynced) Done() <-chan struct{} { return s.informer.synced }
+
+func (i *Informer) LastSyncResourceVersion() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.version
+}
+
+func (i *Informer) IsStopped() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.stopped
+}
+
+var errStarted = errors.New("informer has already started")
+
+func (i *Informer) SetWatchErrorHandler(handler cache.WatchErrorHandler) error {
+	return i.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) { handler(r, err) })
+}
+
+func (i *Informer) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandlerWithContext) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.started {
+		return errStarted
+	}
+	i.watched = handler
+	return nil
+}
+
+// SetTransform sets what each object passes before it is given out: at each event and at each read, so
+// it has to be a pure function.
+func (i *Informer) SetTransform(transform cache.TransformFunc) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.started {
+		return errStarted
+	}
+	i.decoder.transform = transform
+	return nil
+}
+
+// GetController returns what code of the time before informers were shared expects.
+func (i *Informer) GetController() cache.Controller { return controller{i} }
+
+type controller struct{ *Informer }
+
+func (controller) Run(<-chan struct{})            {}
+func (controller) RunWithContext(context.Context) {}

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informers
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"kinf"
+	"kinf/internal/lab"
+)
+
+const feeds = `
+- {resource: pods}
+- {resource: nodes}
+- {resource: configmaps}
+`
+
+var podResource = corev1.SchemeGroupVersion.WithResource("pods")
+
+func world(t testing.TB, pods int) (*lab.World, *kinf.Store, *rest.Config) {
+	t.Helper()
+	w := lab.New(t, pods, feeds)
+	w.Kinf("wait", "pods", "--for", "synced", "--timeout", "30s")
+	store, err := kinf.Open(w.Store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	config, err := clientcmd.BuildConfigFromFlags("", w.Directory+"/kubeconfig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, store, config
+}
+
+func pods(t testing.TB, store *kinf.Store, scope Scope, options Options) *Informer {
+	t.Helper()
+	scope.Resource = podResource
+	i, err := New(store, scope, &corev1.Pod{}, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// run runs an informer until the test ends.
+func run(t testing.TB, informer cache.SharedIndexInformer) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { informer.RunWithContext(ctx); close(done) }()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+func synchronize(t testing.TB, checkers ...cache.DoneChecker) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if !cache.WaitFor(ctx, "", checkers...) {
+		t.Fatal("not synced within 30 s")
+	}
+}
+
+// seen is what a handler was told of pods. It complains of calls that do not follow from those before.
+type seen struct {
+	t        testing.TB
+	informer cache.SharedIndexInformer // nil: reads are not compared
+	mu       sync.Mutex
+	pods     map[string]*corev1.Pod
+	initial  int
+	calls    int
+	again    int // updates without a change
+}
+
+func watch(t testing.TB, informer cache.SharedIndexInformer) *seen {
+	return &seen{t: t, informer: informer, pods: map[string]*corev1.Pod{}}
+}
+
+func (s *seen) OnAdd(object any, initial bool) {
+	pod := object.(*corev1.Pod)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	if initial {
+		s.initial++
+	}
+	key := pod.Namespace + "/" + pod.Name
+	if s.pods[key] != nil {
+		s.t.Errorf("%s was added twice", key)
+	}
+	s.pods[key] = pod
+	s.reads(key, pod)
+}
+
+func (s *seen) OnUpdate(old, object any) {
+	pod, before := object.(*corev1.Pod), old.(*corev1.Pod)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	key := pod.Namespace + "/" + pod.Name
+	if known := s.pods[key]; known == nil || known.ResourceVersion != before.ResourceVersion {
+		s.t.Errorf("%s: updated from a version that was not known: %v", key, before.ResourceVersion)
+	}
+	if before.ResourceVersion == pod.ResourceVersion {
+		s.again++
+	}
+	s.pods[key] = pod
+	s.reads(key, pod)
+}
+
+func (s *seen) OnDelete(object any) {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	pod := object.(*corev1.Pod)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	key := pod.Namespace + "/" + pod.Name
+	if s.pods[key] == nil {
+		s.t.Errorf("%s was deleted and not known", key)
+	}
+	delete(s.pods, key)
+}
+
+// reads checks the rule: what a handler saw, a read shows.
+func (s *seen) reads(key string, pod *corev1.Pod) {
+	if s.informer == nil {
+		return
+	}
+	read, exists, err := s.informer.GetStore().GetByKey(key)
+	if err != nil {
+		s.t.Errorf("%s: %v", key, err)
+	} else if exists && version(read) < version(pod) {
+		s.t.Errorf("%s: version %d is read, %d was seen", key, version(read), version(pod))
+	}
+}
+
+func version(object any) uint64 {
+	n, _ := strconv.ParseUint(object.(*corev1.Pod).ResourceVersion, 10, 64)
+	return n
+}
+
+func (s *seen) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pods)
+}
+
+// equals tells whether two handlers know the same.
+func (s *seen) equals(other *seen) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	return reflect.DeepEqual(s.pods, other.pods)
+}
+
+func (s *seen) difference(other *seen) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	text := fmt.Sprintf("%d and %d pods;", len(s.pods), len(other.pods))
+	for key, pod := range s.pods {
+		if got := other.pods[key]; got == nil {
+			text += " no " + key
+		} else if !reflect.DeepEqual(pod, got) {
+			return text + fmt.Sprintf(" %s: %v\n%v", key, pod, got)
+		}
+	}
+	return text
+}
+
+func strip(object any) (any, error) {
+	object.(*corev1.Pod).ManagedFields = nil
+	return object, nil
+}
+
+// beside makes client-go's own informer of pods.
+func beside(t testing.TB, config *rest.Config, options ...informers.SharedInformerOption) cache.SharedIndexInformer {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options = append(options, informers.WithTransform(strip))
+	return informers.NewSharedInformerFactoryWithOptions(client, 0, options...).Core().V1().Pods().Informer()
+}
+
+func handle(t testing.TB, informer cache.SharedIndexInformer, handler cache.ResourceEventHandler) cache.ResourceEventHandlerRegistration {
+	t.Helper()
+	handle, err := informer.AddEventHandler(handler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handle
+}
+
+func touch(w *lab.World, n int) {
+	w.Control("POST", "/touch", url.Values{"resource": {"pods"}, "count": {strconv.Itoa(n)}}, nil)
+}
+
+func same(t testing.TB, w *lab.World, ours, theirs *seen) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !ours.equals(theirs); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not the same after 30 s: %s", theirs.difference(ours))
+		}
+	}
+}
+
+// Handlers learn what those of client-go's informer learn, under changes and kills of the daemons.
+func TestHandlersKnowWhatClientGoKnows(t *testing.T) {
+	w, store, config := world(t, 200)
+	i, real := pods(t, store, Scope{}, Options{}), beside(t, config)
+	ours, theirs := watch(t, i), watch(t, real)
+	first, other := handle(t, i, ours), handle(t, real, theirs)
+	if i.HasSynced() || first.HasSynced() {
+		t.Error("synced before it runs")
+	}
+	run(t, i)
+	run(t, real)
+	synchronize(t, i.HasSyncedChecker(), first.HasSyncedChecker(), real.HasSyncedChecker(), other.HasSyncedChecker())
+	if ours.initial != 200 {
+		t.Errorf("%d in the initial list", ours.initial)
+	}
+	same(t, w, ours, theirs)
+	victims := slices.Sorted(maps.Keys(ours.pods))
+	for round := range 6 {
+		touch(w, 100)
+		w.Delete("pods", victims[round])
+		w.Put("pods", fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"web","name":"new-%d"}}`, round))
+		switch round {
+		case 1, 3:
+			w.Stop(syscall.SIGKILL)
+			touch(w, 50)
+			w.Delete("pods", victims[10+round])
+			w.Run()
+		}
+		late := watch(t, i)
+		registration := handle(t, i, late)
+		synchronize(t, registration.HasSyncedChecker())
+		same(t, w, ours, theirs)
+		same(t, w, late, theirs)
+		if err := i.RemoveEventHandler(registration); err != nil {
+			t.Error(err)
+		}
+	}
+	var listed []string
+	for _, object := range i.GetStore().List() {
+		pod := object.(*corev1.Pod)
+		listed = append(listed, pod.Namespace+"/"+pod.Name)
+		if !reflect.DeepEqual(pod, theirs.pods[pod.Namespace+"/"+pod.Name]) {
+			t.Errorf("%v, not %v", pod, theirs.pods[pod.Name])
+		}
+	}
+	if keys := slices.Sorted(maps.Keys(theirs.pods)); !slices.Equal(keys, listed) || !slices.Equal(keys, i.GetStore().ListKeys()) {
+		t.Errorf("%d listed, not %d", len(listed), len(keys))
+	}
+}
+
+func TestScopes(t *testing.T) {
+	w, store, config := world(t, 200)
+	_ = w
+	all := beside(t, config)
+	run(t, all)
+	synchronize(t, all.HasSyncedChecker())
+	namespaces := all.GetIndexer().ListIndexFuncValues(cache.NamespaceIndex)
+	one := all.GetStore().List()[0].(*corev1.Pod)
+	var key, value string
+	for key, value = range one.Labels {
+		break
+	}
+	for _, scope := range []Scope{
+		{Namespace: namespaces[0]},
+		{Labels: labels.SelectorFromSet(labels.Set{key: value})},
+		{Fields: fields.OneTermEqualSelector("spec.nodeName", one.Spec.NodeName)},
+		{Fields: fields.OneTermEqualSelector("metadata.name", one.Name), Namespace: one.Namespace},
+	} {
+		i := pods(t, store, scope, Options{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
+		handler := watch(t, i)
+		registration := handle(t, i, handler)
+		run(t, i)
+		synchronize(t, registration.HasSyncedChecker())
+		var want []string
+		for _, object := range all.GetStore().List() {
+			pod := object.(*corev1.Pod)
+			if (scope.Namespace == "" || pod.Namespace == scope.Namespace) &&
+				(scope.Labels == nil || scope.Labels.Matches(labels.Set(pod.Labels))) &&
+				(scope.Fields == nil || scope.Fields.Matches(fields.Set{"spec.nodeName": pod.Spec.NodeName, "metadata.name": pod.Name})) {
+				want = append(want, pod.Namespace+"/"+pod.Name)
+			}
+		}
+		slices.Sort(want)
+		if keys := i.GetStore().ListKeys(); !slices.Equal(keys, want) || len(want) == 0 || handler.count() != len(want) {
+			t.Errorf("%s: %d keys and %d seen, not %d", &scope, len(keys), handler.count(), len(want))
+		}
+	}
+}
+
+func TestWhatIsNotCovered(t *testing.T) {
+	_, store, _ := world(t, 10)
+	secrets := Scope{Resource: corev1.SchemeGroupVersion.WithResource("secrets")}
+	_, err := New(store, secrets, &corev1.Secret{}, Options{})
+	const want = "secrets: not covered by a feed (add '- resource: secrets' to the feeds in kinf.yaml)"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, not %s", err, want)
+	}
+}
+
+func TestIndexes(t *testing.T) {
+	w, store, config := world(t, 200)
+	byNode := func(object any) ([]string, error) { return []string{object.(*corev1.Pod).Spec.NodeName}, nil }
+	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, "node": byNode}
+	i, real := pods(t, store, Scope{}, Options{Indexers: indexers}), beside(t, config)
+	if err := real.AddIndexers(cache.Indexers{"node": byNode}); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.AddIndexers(cache.Indexers{"node": byNode}); err == nil {
+		t.Error("the same name twice")
+	}
+	if got, err := i.GetIndexer().ByIndex("node", "none"); len(got) != 0 || err != nil {
+		t.Error(got, err) // nothing before the list
+	}
+	run(t, i)
+	run(t, real)
+	synchronize(t, i.HasSyncedChecker(), real.HasSyncedChecker())
+	for range 4 {
+		touch(w, 20)
+		ours, theirs := watch(t, i), watch(t, real)
+		one, other := handle(t, i, ours), handle(t, real, theirs)
+		synchronize(t, one.HasSyncedChecker(), other.HasSyncedChecker())
+		same(t, w, ours, theirs)
+		for name := range indexers {
+			values := real.GetIndexer().ListIndexFuncValues(name)
+			slices.Sort(values)
+			if got := i.GetIndexer().ListIndexFuncValues(name); !slices.Equal(got, values) {
+				t.Errorf("%s: %v, not %v", name, got, values)
+			}
+			for _, value := range append(values, "none") {
+				compareIndex(t, name, value, i.GetIndexer(), real.GetIndexer())
+			}
+		}
+		if err := i.RemoveEventHandler(one); err != nil {
+			t.Error(err)
+		}
+		w.Delete("pods", i.GetStore().ListKeys()[0])
+		w.Eventually("the deletion", func() bool { return len(i.GetStore().ListKeys()) == len(real.GetStore().ListKeys()) })
+	}
+	if _, err := i.GetIndexer().ByIndex("color", "red"); err == nil || err.Error() != "index with name color does not exist" {
+		t.Error(err)
+	}
+}
+
+func compareIndex(t *testing.T, name, value string, ours, theirs cache.Indexer) {
+	t.Helper()
+	keys := func(x cache.Indexer) []string {
+		objects, err := x.ByIndex(name, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := []string{}
+		for _, object := range objects {
+			named = append(named, object.(*corev1.Pod).Namespace+"/"+object.(*corev1.Pod).Name)
+		}
+		slices.Sort(named)
+		indexed, err := x.IndexKeys(name, value)
+		slices.Sort(indexed)
+		if err != nil || !slices.Equal(indexed, named) {
+			t.Errorf("%s %s: %v, but the keys %v: %v", name, value, named, indexed, err)
+		}
+		return named
+	}
+	if got, want := keys(ours), keys(theirs); !slices.Equal(got, want) {
+		t.Errorf("%s %s: %v, not %v", name, value, got, want)
+	}
+}
+
+func TestResyncGivesEachObjectAgain(t *testing.T) {
+	w, store, _ := world(t, 50)
+	i := pods(t, store, Scope{}, Options{Resync: time.Second})
+	handler := watch(t, i)
+	handle(t, i, handler)
+	run(t, i)
+	w.Eventually("a resync", func() bool {
+		handler.mu.Lock()
+		defer handler.mu.Unlock()
+		return handler.again >= 100 && handler.initial == 50
+	})
+}
+
+func TestUnstructuredAndStates(t *testing.T) {
+	_, store, config := world(t, 20)
+	i, err := New(store, Scope{Resource: podResource}, &unstructured.Unstructured{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i.IsStopped() || i.LastSyncResourceVersion() != "" {
+		t.Error(i.IsStopped(), i.LastSyncResourceVersion())
+	}
+	real := beside(t, config)
+	run(t, real)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { i.RunWithContext(ctx); close(done) }()
+	synchronize(t, i.HasSyncedChecker(), real.HasSyncedChecker())
+	if i.LastSyncResourceVersion() != real.LastSyncResourceVersion() || i.LastSyncResourceVersion() == "" {
+		t.Errorf("'%s', not '%s'", i.LastSyncResourceVersion(), real.LastSyncResourceVersion())
+	}
+	list := i.GetStore().List()
+	if len(list) != 20 {
+		t.Fatal(len(list))
+	}
+	for _, object := range list {
+		u := object.(*unstructured.Unstructured)
+		if u.GroupVersionKind() != (schema.GroupVersionKind{Version: "v1", Kind: "Pod"}) {
+			t.Error(u.GroupVersionKind())
+		}
+		if _, exists, err := real.GetStore().Get(u); err != nil || !exists {
+			t.Error(u.GetName(), err)
+		}
+	}
+	if err := i.SetTransform(strip); err != errStarted {
+		t.Error(err)
+	}
+	if err := i.GetStore().Add(list[0]); err != errReadOnly {
+		t.Error(err)
+	}
+	cancel()
+	<-done
+	if _, err := i.AddEventHandler(watch(t, nil)); err == nil || !i.IsStopped() {
+		t.Error("a handler was added to a stopped informer")
+	}
+}
