@@ -94,13 +94,10 @@ func (d *decoder) decode(o *kinf.Object) (runtime.Object, error) {
 	}
 	object := value.(runtime.Object)
 	object.(metav1.Object).SetResourceVersion(o.ResourceVersion)
-	switch {
-	case d.keepKind:
-		object.GetObjectKind().SetGroupVersionKind(d.kind)
-	case d.isMetadata():
-		object.GetObjectKind().SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
-	default:
-		object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	kind := schema.GroupVersionKind{}
+	if d.keepKind {
+		kind = d.kind
 	}
+	object.GetObjectKind().SetGroupVersionKind(kind)
 	return object, nil
 }

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package factory
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"kinf"
+	"kinf/informers"
+	"kinf/internal/lab"
+)
+
+func world(t *testing.T) (*kinf.Store, *rest.Config) {
+	t.Helper()
+	w := lab.New(t, 100, "\n- {resource: pods, drop: []}\n- {resource: nodes, drop: []}\n")
+	w.Kinf("wait", "pods", "--for", "synced", "--timeout", "30s")
+	store, err := kinf.Open(w.Store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	config, err := clientcmd.BuildConfigFromFlags("", w.Directory+"/kubeconfig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store, config
+}
+
+func isOurs(informer cache.SharedIndexInformer) bool {
+	_, ok := informer.(*informers.Informer)
+	return ok
+}
+
+// asJSON makes lists comparable that have no order.
+func asJSON(t *testing.T, objects []any) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, object := range objects {
+		text, err := json.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[object.(metav1.Object).GetNamespace()+"/"+object.(metav1.Object).GetName()] = string(text)
+	}
+	return texts
+}
+
+func TestTypedFactory(t *testing.T) {
+	store, config := world(t)
+	client := kubernetes.NewForConfigOrDie(config)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	list, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := list.Items[0]
+	factory := NewShared(store, client, Options{Namespace: first.Namespace, Tweak: func(o *metav1.ListOptions) {
+		o.LabelSelector = labels.SelectorFromSet(first.Labels).String()
+	}})
+	lister := factory.Core().V1().Pods().Lister()
+	if again, err := factory.ForResource(corev1.SchemeGroupVersion.WithResource("pods")); err != nil ||
+		again.Informer() != factory.InformerFor(&corev1.Pod{}, nil) || !isOurs(again.Informer()) {
+		t.Error("another informer for the same type", err)
+	}
+	if _, err := factory.ForResource(corev1.SchemeGroupVersion.WithResource("none")); err == nil {
+		t.Error("an informer of no resource")
+	}
+	factory.Core().V1().Secrets().Informer()
+	if isOurs(factory.InformerFor(&corev1.Secret{}, nil)) {
+		t.Error("secrets have no feed")
+	}
+	typed := factory.Core().V1().Pods().Informer()
+	if _, ok := typed.(cache.TypedSharedIndexInformer[*corev1.Pod]); !ok {
+		t.Errorf("%T", typed)
+	}
+	factory.StartWithContext(ctx)
+	if synced := factory.WaitForCacheSync(ctx.Done()); !synced[reflect.TypeFor[*corev1.Pod]()] {
+		t.Fatal(synced)
+	}
+	want := 0
+	for _, pod := range list.Items {
+		if pod.Namespace == first.Namespace && reflect.DeepEqual(pod.Labels, first.Labels) {
+			want++
+		}
+	}
+	pods, err := lister.Pods(first.Namespace).List(labels.Everything())
+	if err != nil || len(pods) != want || want == 0 {
+		t.Errorf("%d pods, not %d: %v", len(pods), want, err)
+	}
+	if pod, err := lister.Pods(first.Namespace).Get(first.Name); err != nil || !reflect.DeepEqual(*pod, first) {
+		t.Errorf("%v %v, not %v", err, pod, first)
+	}
+	cancel()
+	factory.Shutdown()
+}
+
+// start runs two informers, and compares what they list.
+func compare(t *testing.T, ours, theirs cache.SharedIndexInformer) {
+	t.Helper()
+	if !isOurs(ours) {
+		t.Fatalf("%T", ours)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	go ours.RunWithContext(ctx)
+	go theirs.RunWithContext(ctx)
+	if !cache.WaitFor(ctx, "", ours.HasSyncedChecker(), theirs.HasSyncedChecker()) {
+		t.Fatal("not synced")
+	}
+	got, want := asJSON(t, ours.GetStore().List()), asJSON(t, theirs.GetStore().List())
+	for key := range want {
+		if got[key] != want[key] {
+			t.Fatalf("%s:\n%s, not\n%s", key, got[key], want[key])
+		}
+	}
+	if len(got) != len(want) || len(want) != 100 {
+		t.Errorf("%d, not %d", len(got), len(want))
+	}
+}
+
+func TestDynamicAndMetadataFactories(t *testing.T) {
+	store, config := world(t)
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	dynamicClient, metadataClient := dynamic.NewForConfigOrDie(config), metadata.NewForConfigOrDie(config)
+	own := NewDynamic(store, dynamicClient, Options{}).ForResource(pods)
+	compare(t, own.Informer(), dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0).ForResource(pods).Informer())
+	list, err := own.Lister().List(labels.Everything())
+	if err != nil || len(list) != 100 {
+		t.Fatal(len(list), err)
+	}
+	if _, ok := list[0].(*unstructured.Unstructured); !ok {
+		t.Errorf("%T", list[0])
+	}
+	compare(t, NewMetadata(store, metadataClient, Options{}).ForResource(pods).Informer(),
+		metadatainformer.NewSharedInformerFactory(metadataClient, 0).ForResource(pods).Informer())
+	secrets := corev1.SchemeGroupVersion.WithResource("secrets")
+	if isOurs(NewMetadata(store, metadataClient, Options{}).ForResource(secrets).Informer()) {
+		t.Error("secrets have no feed")
+	}
+	if isOurs(NewDynamic(nil, dynamicClient, Options{}).ForResource(pods).Informer()) {
+		t.Error("there is no store")
+	}
+}
