@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"kinf"
+	"kinf/informers"
+	"kinf/internal/lab"
+)
+
+func world(t *testing.T) (*lab.World, *rest.Config) {
+	t.Helper()
+	w := lab.New(t, 100, "\n- {resource: pods}\n- {resource: nodes}\n")
+	w.Kinf("wait", "pods", "--for", "synced", "--timeout", "30s")
+	config, err := clientcmd.BuildConfigFromFlags("", w.Directory+"/kubeconfig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, config
+}
+
+// mapper knows the kinds of this test without discovery.
+func mapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	m.Add(corev1.SchemeGroupVersion.WithKind("PodList"), meta.RESTScopeNamespace)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	return m
+}
+
+func start(t *testing.T, make cache.NewCacheFunc, config *rest.Config, options cache.Options) cache.Cache {
+	t.Helper()
+	options.Mapper = mapper()
+	c, err := make(config, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byNode := func(object client.Object) []string { return []string{object.(*corev1.Pod).Spec.NodeName} }
+	if err := c.IndexField(context.Background(), &corev1.Pod{}, "spec.nodeName", byNode); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := background(func() { _ = c.Start(ctx) })
+	t.Cleanup(func() { cancel(); <-done })
+	limit, stop := context.WithTimeout(ctx, 30*time.Second)
+	defer stop()
+	if !c.WaitForCacheSync(limit) {
+		t.Fatal("not synced")
+	}
+	return c
+}
+
+func background(fn func()) chan struct{} {
+	done := make(chan struct{})
+	go func() { fn(); close(done) }()
+	return done
+}
+
+// equal compares what two caches list.
+func equal(t *testing.T, ours, theirs cache.Cache, list client.ObjectList, options ...client.ListOption) int {
+	t.Helper()
+	other := list.DeepCopyObject().(client.ObjectList)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := ours.List(ctx, list, options...); err != nil {
+		t.Fatal(err)
+	}
+	if err := theirs.List(ctx, other, options...); err != nil {
+		t.Fatal(err)
+	}
+	got, want := extract(t, list), extract(t, other)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%T %v: %d objects, not the %d that they are:\n%v\n%v", list, options, len(got), len(want), got, want)
+	}
+	for _, object := range got[:min(len(got), 3)] {
+		one, same := object.DeepCopyObject().(client.Object), object.DeepCopyObject().(client.Object)
+		key := client.ObjectKeyFromObject(one)
+		if err := ours.Get(ctx, key, one); err != nil {
+			t.Error(err)
+		}
+		if err := theirs.Get(ctx, key, same); err != nil || !reflect.DeepEqual(one, same) {
+			t.Errorf("%v, not %v: %v", one, same, err)
+		}
+	}
+	return len(got)
+}
+
+func extract(t *testing.T, list client.ObjectList) (objects []client.Object) {
+	t.Helper()
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range items {
+		objects = append(objects, item.(client.Object))
+	}
+	slices.SortFunc(objects, func(a, b client.Object) int {
+		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
+	})
+	return objects
+}
+
+// The cache lists and gets what controller-runtime's own does.
+func TestReadsAreThoseOfControllerRuntime(t *testing.T) {
+	w, config := world(t)
+	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
+	ours, theirs := start(t, NewCache(Options{Store: w.Store, Require: true}), config, options), start(t, cache.New, config, options)
+	var pods corev1.PodList
+	if n := equal(t, ours, theirs, &pods); n != 100 {
+		t.Errorf("%d pods", n)
+	}
+	first := pods.Items[0]
+	for _, list := range []client.ObjectList{&corev1.PodList{}, listOf("PodList"), metadataOf("PodList")} {
+		for _, option := range []client.ListOption{client.InNamespace(first.Namespace), client.MatchingLabels(first.Labels)} {
+			if n := equal(t, ours, theirs, list.DeepCopyObject().(client.ObjectList), option); n == 0 || n == 100 {
+				t.Errorf("%d of %v", n, option)
+			}
+		}
+	}
+	byNode := client.MatchingFields{"spec.nodeName": first.Spec.NodeName}
+	if n := equal(t, ours, theirs, &corev1.PodList{}, byNode); n == 0 || n == 100 {
+		t.Errorf("%d of %v", n, byNode)
+	}
+	equal(t, ours, theirs, &corev1.PodList{}, byNode, client.InNamespace(first.Namespace))
+	equal(t, ours, theirs, &corev1.NodeList{})
+	informer, err := ours.GetInformer(context.Background(), &corev1.Pod{})
+	if _, ok := informer.(*informers.Informer); !ok || err != nil {
+		t.Errorf("%T %v", informer, err)
+	}
+}
+
+func listOf(kind string) client.ObjectList {
+	u := &unstructured.UnstructuredList{}
+	u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+	return u
+}
+
+func metadataOf(kind string) client.ObjectList {
+	m := &metav1.PartialObjectMetadataList{}
+	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+	return m
+}
+
+func TestScopesOfTheCache(t *testing.T) {
+	w, config := world(t)
+	all := start(t, cache.New, config, cache.Options{})
+	var pods corev1.PodList
+	if err := all.List(context.Background(), &pods); err != nil {
+		t.Fatal(err)
+	}
+	first, last := pods.Items[0], pods.Items[len(pods.Items)-1]
+	selector := labels.SelectorFromSet(first.Labels)
+	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
+		&corev1.Pod{}: {Namespaces: map[string]cache.Config{first.Namespace: {LabelSelector: selector}, last.Namespace: {}}}}}
+	ours, theirs := start(t, NewCache(Options{Store: w.Store, Require: true}), config, options), start(t, cache.New, config, options)
+	if n := equal(t, ours, theirs, &corev1.PodList{}); n == 0 || n == 100 {
+		t.Errorf("%d pods", n)
+	}
+}
+
+func TestWhatNoFeedCovers(t *testing.T) {
+	w, config := world(t)
+	w.Put("secrets", `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"web","name":"one"}}`)
+	c := start(t, NewCache(Options{Store: w.Store}), config, cache.Options{})
+	for range 2 { // what is read is the reader's own
+		var secret corev1.Secret
+		if err := c.Get(context.Background(), client.ObjectKey{Namespace: "web", Name: "one"}, &secret); err != nil || secret.Labels != nil {
+			t.Error(err, secret.Labels)
+		}
+		secret.Labels = map[string]string{"a": "b"}
+	}
+	strict := start(t, NewCache(Options{Store: w.Store, Require: true}), config, cache.Options{})
+	if _, err := strict.GetInformer(context.Background(), &corev1.Secret{}); !errors.Is(err, informers.ErrNotCovered) {
+		t.Error(err)
+	}
+	if _, err := NewCache(Options{Store: w.Directory + "/none", Require: true})(config, cache.Options{}); !errors.Is(err, kinf.ErrNoStore) {
+		t.Error(err)
+	}
+	without := start(t, NewCache(Options{Store: w.Directory + "/none"}), config, cache.Options{})
+	if err := without.Get(context.Background(), client.ObjectKey{Namespace: "web", Name: "one"}, &corev1.Secret{}); err != nil {
+		t.Error(err)
+	}
+}
