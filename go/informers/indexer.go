@@ -34,7 +34,13 @@ type index struct {
 	namespace bool // the store answers
 	filled    bool
 	keys      map[string]map[string]struct{} // of a value
-	values    map[string][]string            // of a key
+	values    map[string]indexed             // of a key
+}
+
+// indexed is what an IndexFunc gave for a version of an object.
+type indexed struct {
+	values []string
+	at     position
 }
 
 var _ cache.Indexer = &indexes{}
@@ -82,8 +88,13 @@ func (x *indexes) find(name string) (*index, error) {
 
 // ---- the maps of IndexFuncs ---------------------------------------------------------
 
-func (n *index) put(key string, values []string) {
-	for _, value := range n.values[key] {
+// put replaces what is known of a key, unless that is of a newer version.
+func (n *index) put(key string, at position, values []string) {
+	before, known := n.values[key]
+	if known && at.before(before.at) {
+		return
+	}
+	for _, value := range before.values {
 		delete(n.keys[value], key)
 		if len(n.keys[value]) == 0 {
 			delete(n.keys, value)
@@ -93,7 +104,8 @@ func (n *index) put(key string, values []string) {
 	if len(values) == 0 {
 		return
 	}
-	n.values[key] = values
+	key = strings.Clone(key) // it may share an object's memory
+	n.values[key] = indexed{values, at}
 	for _, value := range values {
 		if n.keys[value] == nil {
 			n.keys[value] = map[string]struct{}{}
@@ -115,6 +127,19 @@ func (n *index) valuesOf(object any) []string {
 	return own
 }
 
+// shown keeps the filled maps for an object that a handler is about to see ahead of the changes.
+func (x *indexes) shown(key string, at position, object any) {
+	x.informer.mu.Lock()
+	defer x.informer.mu.Unlock()
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, n := range x.named {
+		if n.filled {
+			n.put(key, at, n.valuesOf(object))
+		}
+	}
+}
+
 // change keeps the filled maps. The caller holds Informer.mu.
 func (x *indexes) change(c *change) {
 	x.mu.RLock()
@@ -124,7 +149,7 @@ func (x *indexes) change(c *change) {
 			continue
 		}
 		if c.new == nil {
-			n.put(c.key, nil)
+			n.put(c.key, c.at, nil)
 			continue
 		}
 		object, err := x.informer.decoder.object(c.new)
@@ -132,7 +157,7 @@ func (x *indexes) change(c *change) {
 			utilruntime.HandleError(fmt.Errorf("indexing '%s': %w", c.key, err))
 			continue
 		}
-		n.put(strings.Clone(c.key), n.valuesOf(object))
+		n.put(c.key, c.at, n.valuesOf(object))
 	}
 }
 
@@ -142,7 +167,7 @@ func (x *indexes) fill(n *index) error {
 		return nil
 	}
 	i := x.informer
-	n.keys, n.values = map[string]map[string]struct{}{}, map[string][]string{}
+	n.keys, n.values = map[string]map[string]struct{}{}, map[string]indexed{}
 	err := i.view(func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
 		if now.before(i.at) {
 			return errBehind
@@ -159,7 +184,7 @@ func (x *indexes) fill(n *index) error {
 				return err
 			}
 			if object != nil {
-				n.put(strings.Clone(o.Key), n.valuesOf(object))
+				n.put(o.Key, position{now.epoch, o.Event}, n.valuesOf(object))
 			}
 		}
 		return nil
@@ -188,7 +213,6 @@ func (x *indexes) look(n *index, fn func()) error {
 	if err := x.fill(n); err != nil {
 		return err
 	}
-	i.caughtUp(i.shown)
 	fn()
 	return nil
 }

@@ -38,15 +38,13 @@ type Informer struct {
 	resync  time.Duration // of handlers that name none
 	synced  chan struct{}
 
-	reading   sync.Mutex // guards the three below
+	reading   sync.Mutex // guards the next three
 	journal   [16]byte
 	epoch     int
 	feed      string
 	mu        sync.Mutex
-	moved     *sync.Cond // at, shown or stopped changed
-	at        position   // handlers have been told of, or will be
-	shown     position   // the newest that a handler was called for
-	version   string
+	at        position      // handlers have been told of, or will be
+	shown     position      // the newest that a handler was called for
 	check     time.Duration // between checks for resyncs
 	listeners map[*listener]struct{}
 	running   sync.WaitGroup
@@ -75,7 +73,6 @@ func New(store *kinf.Store, scope Scope, example runtime.Object, options Options
 	scope.Metadata = scope.Metadata || d.isMetadata()
 	i := &Informer{store: store, scope: scope, decoder: d, resync: options.Resync, check: options.Resync,
 		synced: make(chan struct{}), listeners: map[*listener]struct{}{}}
-	i.moved = sync.NewCond(&i.mu)
 	i.indexes = newIndexes(i)
 	if err := i.indexes.add(options.Indexers); err != nil {
 		return nil, err
@@ -94,14 +91,22 @@ func New(store *kinf.Store, scope Scope, example runtime.Object, options Options
 	})
 }
 
-// locate finds the informer's feed in a snapshot, and the snapshot's position.
-func (i *Informer) locate(s *kinf.Snapshot) (*kinf.Feed, position, error) {
+// epochOf numbers the journals, as they are seen.
+func (i *Informer) epochOf(journal [16]byte) int {
 	i.reading.Lock()
 	defer i.reading.Unlock()
-	if journal := s.Journal(); journal != i.journal {
+	if journal != i.journal {
 		i.journal = journal
 		i.epoch++
 	}
+	return i.epoch
+}
+
+// locate finds the informer's feed in a snapshot, and the snapshot's position.
+func (i *Informer) locate(s *kinf.Snapshot) (*kinf.Feed, position, error) {
+	epoch := i.epochOf(s.Journal())
+	i.reading.Lock()
+	defer i.reading.Unlock()
 	feeds, err := s.Feeds(i.feed)
 	var found *kinf.Feed
 	for n := range feeds {
@@ -121,7 +126,7 @@ func (i *Informer) locate(s *kinf.Snapshot) (*kinf.Feed, position, error) {
 	if !found.Synced() {
 		return nil, position{}, fmt.Errorf("feed '%s': %w", found.Name, kinf.ErrNotYet)
 	}
-	return found, position{i.epoch, found.Event}, nil
+	return found, position{epoch, found.Event}, nil
 }
 
 // view calls fn with a snapshot of the newest state.
@@ -205,21 +210,20 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		l.close()
 	}
 	clear(i.listeners)
-	i.moved.Broadcast()
 	i.mu.Unlock()
 	i.running.Wait()
 }
 
 // follow tells the listeners what happens, until the context ends.
 func (i *Informer) follow(ctx context.Context, watched cache.WatchErrorHandlerWithContext) {
-	var changes source = &poller{view: i.view, scope: &i.scope}
+	changes := &source{informer: i}
+	defer changes.stop()
 	idle := cache.NewReflectorWithOptions(&cache.ListWatch{}, i.decoder.example, cache.NewStore(cache.MetaNamespaceKeyFunc),
 		cache.ReflectorOptions{Name: i.store.Path() + " " + i.scope.String()})
 	pause := backoffLeast
 	for ctx.Err() == nil {
-		batch, at, version, err := changes.next(ctx)
+		err := i.step(ctx, changes)
 		if err == nil {
-			i.distribute(batch, at, version)
 			pause = backoffLeast
 			continue
 		}
@@ -237,33 +241,40 @@ func (i *Informer) follow(ctx context.Context, watched cache.WatchErrorHandlerWi
 	}
 }
 
-// distribute hands changes to the listeners. Those of the first call are what the listeners list.
-func (i *Informer) distribute(batch []change, at position, version string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.at, i.version = at, version
-	if !i.listed {
-		i.listed = true
+// step starts the source, then hands on one event of it. Handlers list what was there at the start.
+func (i *Informer) step(ctx context.Context, changes *source) error {
+	if changes.follower == nil {
+		at, err := changes.start(ctx)
+		if err != nil {
+			return err
+		}
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.at, i.listed = at, true
 		for l := range i.listeners {
 			l.add(note{list: true, from: at})
 		}
 		close(i.synced)
-	} else {
-		for n := range batch {
-			i.indexes.change(&batch[n])
-			d := &delivery{change: &batch[n]}
-			for l := range i.listeners {
-				l.add(note{delivery: d})
-			}
-		}
+		return nil
 	}
-	i.moved.Broadcast()
+	batch, at, err := changes.next(ctx)
+	if err == nil && len(batch) > 0 {
+		i.distribute(batch, at)
+	}
+	return err
 }
 
-// caughtUp waits until changes have come up to a position. The caller holds i.mu.
-func (i *Informer) caughtUp(at position) {
-	for i.at.before(at) && !i.stopped {
-		i.moved.Wait()
+// distribute hands changes to the listeners.
+func (i *Informer) distribute(batch []change, at position) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.at = at
+	for n := range batch {
+		i.indexes.change(&batch[n])
+		d := &delivery{change: &batch[n]}
+		for l := range i.listeners {
+			l.add(note{delivery: d})
+		}
 	}
 }
 
@@ -392,10 +403,15 @@ func (s informerSynced) Name() string {
 }
 func (s informerSynced) Done() <-chan struct{} { return s.informer.synced }
 
-func (i *Informer) LastSyncResourceVersion() string {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.version
+// LastSyncResourceVersion returns the version that the store shows.
+func (i *Informer) LastSyncResourceVersion() (version string) {
+	if i.HasSynced() {
+		_ = i.view(func(_ *kinf.Snapshot, f *kinf.Feed, _ position) error { // "" while it can't be read
+			version = f.ResourceVersion
+			return nil
+		})
+	}
+	return version
 }
 
 func (i *Informer) IsStopped() bool {

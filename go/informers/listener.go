@@ -207,7 +207,7 @@ func (l *listener) wasShown(c *change) bool {
 
 // list gives all objects as added, in pages, each as new as the store is then.
 func (l *listener) list(from position) {
-	l.listed, l.ahead = nil, from
+	l.listed, l.ahead, l.at = nil, from, from
 	after := ""
 	for more := true; more && !l.isClosed(); {
 		objects, shown, err := l.informer.page(after, from)
@@ -228,7 +228,6 @@ func (l *listener) list(from position) {
 			l.give(o, shown.at, func(handler cache.ResourceEventHandler, object any) { handler.OnAdd(object, true) })
 		}
 	}
-	l.at = from
 	if !l.isClosed() {
 		close(l.synced)
 	}
@@ -239,6 +238,9 @@ func (l *listener) give(o *kinf.Object, at position, fn func(cache.ResourceEvent
 	if err != nil {
 		utilruntime.HandleErrorWithLogger(l.logger, err, "An object can't be decoded", "key", o.Key)
 		return
+	}
+	if seen := (position{at.epoch, o.Event}); l.at.before(seen) {
+		l.informer.indexes.shown(o.Key, seen, object)
 	}
 	l.call(at, func(handler cache.ResourceEventHandler) { fn(handler, object) })
 }

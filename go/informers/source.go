@@ -4,7 +4,8 @@ package informers
 
 import (
 	"context"
-	"time"
+	"errors"
+	"strings"
 
 	"kinf"
 )
@@ -29,71 +30,128 @@ type change struct {
 	missed   bool         // the deletion itself was not seen
 }
 
-// source gives what happens to the objects of a scope, in order.
-type source interface {
-	// next waits for changes, and returns them with the position that they lead to. The first call
-	// returns all objects as added, without a wait.
-	next(ctx context.Context) (changes []change, at position, version string, err error)
+// source gives what happens to the objects of a scope, in order. It knows the keys that there are, for
+// the case that history is lost, and no object.
+type source struct {
+	informer *Informer
+	follower *kinf.Follower
+	known    map[string]position // of the newest version
+	again    map[string]position // of those that came again after a lapse; nil: nothing has lapsed
 }
 
-const pollPeriod = 2 * time.Millisecond
-
-// poller compares the objects of a scope after each commit with those that it knows.
-type poller struct {
-	view  func(func(*kinf.Snapshot, *kinf.Feed, position) error) error
-	scope *Scope
-	known map[string]*kinf.Object
-	at    position
-}
-
-func (p *poller) next(ctx context.Context) (changes []change, at position, version string, err error) {
-	for {
-		err := p.view(func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
-			if p.known != nil && now == p.at {
-				return nil
-			}
-			at, version = now, f.ResourceVersion
-			var err error
-			changes, err = p.compare(s, f, now)
-			return err
-		})
-		if err != nil || at != (position{}) {
-			return changes, at, version, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, at, "", ctx.Err()
-		case <-time.After(pollPeriod):
-		}
+// start reads the keys, and follows what comes after them. It returns their position.
+func (s *source) start(ctx context.Context) (at position, err error) {
+	i := s.informer
+	snapshot, err := i.store.Snapshot()
+	if err != nil {
+		return at, err
 	}
-}
-
-func (p *poller) compare(s *kinf.Snapshot, f *kinf.Feed, now position) ([]change, error) {
-	var changes []change
-	next := map[string]*kinf.Object{}
-	for object, err := range s.List(f.Name, kinf.Query{Namespace: p.scope.Namespace}) {
+	defer snapshot.Close()
+	f, at, err := i.locate(snapshot)
+	if err != nil {
+		return at, err
+	}
+	s.known = make(map[string]position, f.Objects)
+	for o, err := range snapshot.List(f.Name, kinf.Query{Namespace: i.scope.Namespace}) {
 		if err != nil {
-			return nil, err
+			return at, err
 		}
-		selected, err := p.scope.selects(object)
+		selected, err := i.scope.selects(o)
 		if err != nil {
-			return nil, err
+			return at, err
 		}
-		if !selected {
-			continue
-		}
-		next[object.Key] = object
-		old := p.known[object.Key]
-		if old == nil || old.ResourceVersion != object.ResourceVersion || old.UID != object.UID {
-			changes = append(changes, change{key: object.Key, at: position{now.epoch, object.Event}, old: old, new: object,
-				known: old != nil})
+		if selected {
+			s.known[strings.Clone(o.Key)] = position{at.epoch, o.Event}
 		}
 	}
-	for key, old := range p.known {
-		if next[key] == nil {
-			changes = append(changes, change{key: key, at: now, old: old, known: true})
+	s.follower, err = i.store.Follow(ctx, kinf.FollowOptions{Feed: f.Name, Namespace: i.scope.Namespace, Snapshot: snapshot})
+	return at, err
+}
+
+func (s *source) stop() {
+	if s.follower != nil {
+		s.follower.Close()
+	}
+}
+
+// next waits for an event, and returns what it changes. An error leaves the source as it was.
+func (s *source) next(ctx context.Context) ([]change, position, error) {
+	event, err := s.follower.Next(ctx)
+	if errors.Is(err, kinf.ErrLapsed) {
+		s.again = map[string]position{}
+		return nil, position{}, nil
+	}
+	if err != nil {
+		return nil, position{}, err
+	}
+	at := position{s.informer.epochOf(event.Journal), event.Number}
+	switch {
+	case event.Type == kinf.Synced:
+		return s.missed(at), at, nil
+	case event.Type == kinf.Deleted:
+		return s.deleted(&event, at), at, nil
+	}
+	selected, err := s.informer.scope.selects(event.Object)
+	if err != nil {
+		return nil, position{}, err
+	}
+	if !selected {
+		return s.deleted(&event, at), at, nil
+	}
+	return s.changed(&event, at), at, nil
+}
+
+// changed tells of an object's new version.
+func (s *source) changed(event *kinf.Event, at position) []change {
+	o := event.Object
+	if event.Initial {
+		at.event = o.Event
+	}
+	before, known := s.known[o.Key]
+	key := strings.Clone(o.Key) // a map takes a key that it has anew, with all the memory behind it
+	s.known[key] = at
+	if event.Initial && s.again != nil {
+		s.again[key] = at
+	}
+	if known && !before.before(at) {
+		return nil
+	}
+	c := change{key: key, at: at, new: o, known: known}
+	if known && event.Old != nil && event.Old.Event == before.event {
+		c.old = event.Old
+	}
+	return []change{c}
+}
+
+// deleted tells that an object is not there any more, or is not of the scope any more.
+func (s *source) deleted(event *kinf.Event, at position) []change {
+	o := event.Object
+	if _, known := s.known[o.Key]; !known {
+		return nil
+	}
+	delete(s.known, o.Key)
+	if event.Type != kinf.Deleted { // the handler gets the state that it knows
+		last := *o
+		if event.Old != nil {
+			last = *event.Old
+			last.ResourceVersion = o.ResourceVersion
+		}
+		o = &last
+	}
+	return []change{{key: o.Key, at: at, old: o, known: true, missed: event.Unknown}}
+}
+
+// missed tells of the objects that did not come again after a lapse.
+func (s *source) missed(at position) (changes []change) {
+	if s.again == nil {
+		return nil
+	}
+	for key := range s.known {
+		if _, found := s.again[key]; !found {
+			delete(s.known, key)
+			changes = append(changes, change{key: key, at: at, known: true, missed: true})
 		}
 	}
-	p.known, p.at = next, now
-	return changes, nil
+	s.again = nil
+	return changes
 }
