@@ -20,7 +20,7 @@ type decoder struct {
 	example   runtime.Object
 	typed     reflect.Type // nil: unstructured
 	kind      schema.GroupVersionKind
-	keepKind  bool // a typed object keeps its kind, which client-go's decoders clear
+	keepKind  bool // a typed object that is read has its kind, which client-go's decoders clear
 	transform cache.TransformFunc
 }
 
@@ -62,6 +62,15 @@ func (d *decoder) empty(key string) runtime.Object {
 	return object
 }
 
+// read is object for reads, which may give the kind as well.
+func (d *decoder) read(o *kinf.Object) (any, error) {
+	object, err := d.object(o)
+	if typed, ok := object.(runtime.Object); ok && err == nil && d.keepKind {
+		typed.GetObjectKind().SetGroupVersionKind(d.kind)
+	}
+	return object, err
+}
+
 // object decodes one, and transforms it.
 func (d *decoder) object(o *kinf.Object) (any, error) {
 	object, err := d.decode(o)
@@ -95,7 +104,7 @@ func (d *decoder) decode(o *kinf.Object) (runtime.Object, error) {
 	object := value.(runtime.Object)
 	object.(metav1.Object).SetResourceVersion(o.ResourceVersion)
 	kind := schema.GroupVersionKind{}
-	if d.keepKind {
+	if d.isMetadata() {
 		kind = d.kind
 	}
 	object.GetObjectKind().SetGroupVersionKind(kind)

@@ -199,7 +199,7 @@ func (i *Informer) selected(o *kinf.Object) (any, error) {
 	if err != nil || !selected {
 		return nil, err
 	}
-	return i.decoder.object(o)
+	return i.decoder.read(o)
 }
 
 // look calls fn with the filled maps of an index.
