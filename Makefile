@@ -107,7 +107,7 @@ unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src)) $(if $(model_src),$(B)/model/model)
 fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 
-.PHONY: all tests fuzzers fuzz run test check-all bench bench-swarm check-style check-unit check-differential check-h2spec check-arm64 check-clang check-real check-real-faults check-world format manual install uninstall wheel deb check-packages \
+.PHONY: all tests fuzzers fuzz run test check-all bench bench-swarm check-style check-unit check-differential check-go-suites check-h2spec check-arm64 check-clang check-real check-real-faults check-world format manual install uninstall wheel deb check-packages \
 	clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
 torture_programs := $(addprefix $(B)/torture/,kinf kinf-reflector kinf-processor kinf-serve informer)
@@ -296,6 +296,9 @@ check-real-faults: all ## a real API server of KINF_LAB=DIR is restarted, frozen
 
 check-differential: all $(B)/differential/libkinf $(B)/differential/work_queue ## work queue and handlers against client-go's; skipped where Go or it is missing
 	$(Q)scripts/check-differential.sh $(B) $(SEEDS)
+
+check-go-suites: all ## suites of others on the Go modules, against the cluster of KUBECONFIG=..., which is changed
+	$(Q)KUBECONFIG='$(KUBECONFIG)' KINF_BUILD=$(B) scripts/check-go-suites.sh
 
 check-style: ## layers, foreign headers, banned calls, headers that compile alone
 	$(Q)scripts/check-style.sh
