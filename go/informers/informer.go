@@ -23,11 +23,13 @@ import (
 )
 
 const (
-	backoffLeast  = 10 * time.Millisecond // between tries to read a store that can't be read
-	backoffMost   = 2 * time.Second
-	resyncLeast   = time.Second // as in client-go
-	readableAfter = 10 * time.Second
+	backoffLeast = 10 * time.Millisecond // between tries to read a store that can't be read
+	backoffMost  = 2 * time.Second
+	resyncLeast  = time.Second      // as in client-go
+	readableMost = 10 * time.Second // a store is waited for
 )
+
+var readableAfter = readableMost
 
 // Informer is a cache.SharedIndexInformer on a store.
 type Informer struct {

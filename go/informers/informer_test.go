@@ -90,7 +90,8 @@ type seen struct {
 	pods     map[string]*corev1.Pod
 	initial  int
 	calls    int
-	again    int // updates without a change
+	again    int  // updates without a change
+	unknown  bool // old states may be unknown
 }
 
 func watch(t testing.TB, informer cache.SharedIndexInformer) *seen {
@@ -119,7 +120,8 @@ func (s *seen) OnUpdate(old, object any) {
 	defer s.mu.Unlock()
 	s.calls++
 	key := pod.Namespace + "/" + pod.Name
-	if known := s.pods[key]; known == nil || known.ResourceVersion != before.ResourceVersion {
+	if known := s.pods[key]; known == nil ||
+		known.ResourceVersion != before.ResourceVersion && !(s.unknown && before.ResourceVersion == "") {
 		s.t.Errorf("%s: updated from a version that was not known: %v", key, before.ResourceVersion)
 	}
 	if before.ResourceVersion == pod.ResourceVersion {
@@ -166,6 +168,12 @@ func (s *seen) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.pods)
+}
+
+func (s *seen) knows(pods map[string]*corev1.Pod) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return reflect.DeepEqual(s.pods, pods)
 }
 
 // equals tells whether two handlers know the same.

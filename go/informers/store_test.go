@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package informers
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"kinf"
+)
+
+// The index is made again, the journal is compacted, and the store is removed and made again, while an
+// informer runs: its handlers end up with what the cluster has.
+func TestAStoreThatIsReplaced(t *testing.T) {
+	w, store, config := world(t, 100)
+	i, real := pods(t, store, Scope{}, Options{}), beside(t, config)
+	var failures, tombstones atomic.Int64
+	if err := i.SetWatchErrorHandler(func(r *cache.Reflector, err error) {
+		cache.DefaultWatchErrorHandler(t.Context(), r, err)
+		failures.Add(1)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := watch(t, i), watch(t, real)
+	ours.unknown = true
+	handle(t, i, cache.ResourceEventHandlerFuncs{DeleteFunc: func(object any) {
+		if _, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			tombstones.Add(1)
+		}
+	}})
+	first, other := handle(t, i, ours), handle(t, real, theirs)
+	run(t, i)
+	run(t, real)
+	synchronize(t, first.HasSyncedChecker(), other.HasSyncedChecker())
+	for _, command := range [][]string{{"rebuild-index"}, {"compact"}} {
+		w.Kinf(command...)
+		touch(w, 30)
+		same(t, w, ours, theirs)
+	}
+
+	w.Stop(syscall.SIGTERM)
+	touch(w, 30)
+	keys := slices.Sorted(maps.Keys(ours.pods))
+	w.Delete("pods", keys[0])
+	if err := os.RemoveAll(w.Store); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually("an error for the handler of errors", func() bool { return failures.Load() > 0 })
+	w.Run()
+	same(t, w, ours, theirs)
+	if tombstones.Load() != 1 {
+		t.Errorf("%d tombstones for the pod that was deleted unseen", tombstones.Load())
+	}
+	touch(w, 30)
+	w.Eventually("the same list", func() bool {
+		listed := map[string]*corev1.Pod{}
+		for _, object := range i.GetStore().List() {
+			listed[object.(*corev1.Pod).Namespace+"/"+object.(*corev1.Pod).Name] = object.(*corev1.Pod)
+		}
+		return len(listed) == 99 && theirs.knows(listed)
+	})
+}
+
+// A store that can't be read gives errors, and no empty answers.
+func TestAStoreThatIsGone(t *testing.T) {
+	w, store, _ := world(t, 20)
+	i := pods(t, store, Scope{}, Options{})
+	run(t, i)
+	synchronize(t, i.HasSyncedChecker())
+	key := i.GetStore().ListKeys()[0]
+	w.Stop(syscall.SIGKILL)
+	if _, exists, err := i.GetStore().GetByKey(key); !exists || err != nil {
+		t.Errorf("without daemons: %v %v", exists, err)
+	}
+	store.Close()
+	readableAfter = 0
+	t.Cleanup(func() { readableAfter = readableMost })
+	if _, exists, err := i.GetStore().GetByKey(key); exists || !errors.Is(err, kinf.ErrClosed) {
+		t.Errorf("closed: %v %v", exists, err)
+	}
+}
