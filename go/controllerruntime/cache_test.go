@@ -47,7 +47,7 @@ func mapper() meta.RESTMapper {
 	return m
 }
 
-func start(t *testing.T, make cache.NewCacheFunc, config *rest.Config, options cache.Options) cache.Cache {
+func start(t testing.TB, make cache.NewCacheFunc, config *rest.Config, options cache.Options) cache.Cache {
 	t.Helper()
 	options.Mapper = mapper()
 	c, err := make(config, options)
@@ -61,7 +61,7 @@ func start(t *testing.T, make cache.NewCacheFunc, config *rest.Config, options c
 	ctx, cancel := context.WithCancel(context.Background())
 	done := background(func() { _ = c.Start(ctx) })
 	t.Cleanup(func() { cancel(); <-done })
-	limit, stop := context.WithTimeout(ctx, 30*time.Second)
+	limit, stop := context.WithTimeout(ctx, 3*time.Minute)
 	defer stop()
 	if !c.WaitForCacheSync(limit) {
 		t.Fatal("not synced")

@@ -170,6 +170,18 @@ func (s *seen) count() int {
 	return len(s.pods)
 }
 
+func (s *seen) keys() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.pods))
+}
+
+func (s *seen) get(key string) *corev1.Pod {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pods[key]
+}
+
 func (s *seen) knows(pods map[string]*corev1.Pod) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,6 +251,14 @@ func same(t testing.TB, w *lab.World, ours, theirs *seen) {
 	}
 }
 
+// rounds halves a test with -short.
+func rounds(n int) int {
+	if testing.Short() {
+		return n / 2
+	}
+	return n
+}
+
 // Handlers learn what those of client-go's informer learn, under changes and kills of the daemons.
 func TestHandlersKnowWhatClientGoKnows(t *testing.T) {
 	w, store, config := world(t, 200)
@@ -255,8 +275,8 @@ func TestHandlersKnowWhatClientGoKnows(t *testing.T) {
 		t.Errorf("%d in the initial list", ours.initial)
 	}
 	same(t, w, ours, theirs)
-	victims := slices.Sorted(maps.Keys(ours.pods))
-	for round := range 6 {
+	victims := ours.keys()
+	for round := range rounds(6) {
 		touch(w, 100)
 		w.Delete("pods", victims[round])
 		w.Put("pods", fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"web","name":"new-%d"}}`, round))
@@ -279,12 +299,13 @@ func TestHandlersKnowWhatClientGoKnows(t *testing.T) {
 	var listed []string
 	for _, object := range i.GetStore().List() {
 		pod := object.(*corev1.Pod)
-		listed = append(listed, pod.Namespace+"/"+pod.Name)
-		if !reflect.DeepEqual(pod, theirs.pods[pod.Namespace+"/"+pod.Name]) {
-			t.Errorf("%v, not %v", pod, theirs.pods[pod.Name])
+		key := pod.Namespace + "/" + pod.Name
+		listed = append(listed, key)
+		if known := theirs.get(key); !reflect.DeepEqual(pod, known) {
+			t.Errorf("%v, not %v", pod, known)
 		}
 	}
-	if keys := slices.Sorted(maps.Keys(theirs.pods)); !slices.Equal(keys, listed) || !slices.Equal(keys, i.GetStore().ListKeys()) {
+	if keys := theirs.keys(); !slices.Equal(keys, listed) || !slices.Equal(keys, i.GetStore().ListKeys()) {
 		t.Errorf("%d listed, not %d", len(listed), len(keys))
 	}
 }
@@ -355,7 +376,7 @@ func TestIndexes(t *testing.T) {
 	run(t, i)
 	run(t, real)
 	synchronize(t, i.HasSyncedChecker(), real.HasSyncedChecker())
-	for range 4 {
+	for range rounds(4) {
 		touch(w, 20)
 		ours, theirs := watch(t, i), watch(t, real)
 		one, other := handle(t, i, ours), handle(t, real, theirs)

@@ -4,9 +4,7 @@ package informers
 
 import (
 	"errors"
-	"maps"
 	"os"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -48,7 +46,7 @@ func TestAStoreThatIsReplaced(t *testing.T) {
 
 	w.Stop(syscall.SIGTERM)
 	touch(w, 30)
-	keys := slices.Sorted(maps.Keys(ours.pods))
+	keys := ours.keys()
 	w.Delete("pods", keys[0])
 	if err := os.RemoveAll(w.Store); err != nil {
 		t.Fatal(err)
