@@ -26,8 +26,6 @@ def environment(tmp_path, **more):
     return {
         "GOFLAGS": "-mod=readonly",
         "GOTOOLCHAIN": "local",
-        "CGO_ENABLED": "0",
-        "GOMAXPROCS": "1",
         "KINF_BUILD": str(ROOT / BUILD),
         "HOME": os.environ.get("HOME", str(tmp_path)),  # has the cache of compiled packages
         **more,
@@ -48,7 +46,7 @@ def test_the_modules_on_client_go(module, tmp_path):
 
 @pytest.mark.skipif(version() < OLDEST, reason=f"no Go {OLDEST[0]}.{OLDEST[1]} or newer is installed")
 def test_the_go_module(tmp_path):
-    env = environment(tmp_path, GOPROXY="off")
+    env = environment(tmp_path, GOPROXY="off", CGO_ENABLED="0", GOMAXPROCS="1")
     for command in ("vet", "test"):
         words = [GO, command] + (["-short", "-count=1"] if command == "test" else []) + ["./..."]
         result = run_command(words, env, timeout=300, cwd=ROOT / "go")
