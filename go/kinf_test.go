@@ -277,6 +277,29 @@ func TestListsByNamespaceAndInPages(t *testing.T) {
 			t.Error(object, err)
 		}
 	}
+	feeds, err := s.Feeds("pods")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := 0
+	for name, err := range s.Names(&feeds[0], "") {
+		object, wrong := s.Get("pods", name.Key)
+		if err != nil || wrong != nil || object.Event != name.Event || name.Key != all[names] {
+			t.Fatalf("%v, not '%s': %v %v", name, all[names], err, wrong)
+		}
+		names++
+	}
+	for namespace, n := range namespaces {
+		for range s.Names(&feeds[0], namespace) {
+			n--
+		}
+		if n != 0 {
+			t.Errorf("%s: %d names not given", namespace, n)
+		}
+	}
+	if names != len(all) {
+		t.Errorf("%d names, not %d", names, len(all))
+	}
 	for object, err := range s.List("pods", kinf.Query{Namespace: "none"}) {
 		t.Error(object, err)
 	}

@@ -121,6 +121,7 @@ func extract(t *testing.T, list client.ObjectList) (objects []client.Object) {
 
 // The cache lists and gets what controller-runtime's own does.
 func TestReadsAreThoseOfControllerRuntime(t *testing.T) {
+	t.Parallel()
 	w, config := world(t)
 	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
 	ours, theirs := start(t, NewCache(Options{Store: w.Store, Require: true}), config, options), start(t, cache.New, config, options)
@@ -161,6 +162,7 @@ func metadataOf(kind string) client.ObjectList {
 }
 
 func TestScopesOfTheCache(t *testing.T) {
+	t.Parallel()
 	w, config := world(t)
 	all := start(t, cache.New, config, cache.Options{})
 	var pods corev1.PodList
@@ -178,6 +180,7 @@ func TestScopesOfTheCache(t *testing.T) {
 }
 
 func TestWhatNoFeedCovers(t *testing.T) {
+	t.Parallel()
 	w, config := world(t)
 	w.Put("secrets", `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"web","name":"one"}}`)
 	c := start(t, NewCache(Options{Store: w.Store}), config, cache.Options{})

@@ -3,8 +3,10 @@
 package informers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -324,14 +326,49 @@ func (x *indexes) List() []any {
 	return items
 }
 
-func (x *indexes) keysIn(namespace string) (keys []string, err error) {
-	err = x.each(true, namespace, func() { keys = nil }, func(o *kinf.Object) error {
-		selected, err := x.informer.scope.selects(o)
-		if selected {
-			keys = append(keys, strings.Clone(o.Key))
+// names gives the names of the scope in a namespace. Objects are read for selectors only.
+func (i *Informer) names(s *kinf.Snapshot, f *kinf.Feed, namespace string) iter.Seq2[kinf.Name, error] {
+	if i.scope.isWhole() {
+		return s.Names(f, namespace)
+	}
+	return func(yield func(kinf.Name, error) bool) {
+		for o, err := range s.List(f.Name, kinf.Query{Namespace: namespace}) {
+			selected := false
+			if err == nil {
+				selected, err = i.scope.selects(o)
+			}
+			if (err != nil || selected) && !yield(named(o), err) || err != nil {
+				return
+			}
 		}
-		return err
+	}
+}
+
+func named(o *kinf.Object) (name kinf.Name) {
+	if o != nil {
+		name = kinf.Name{Key: strings.Clone(o.Key), Event: o.Event}
+	}
+	return name
+}
+
+func (x *indexes) keysIn(namespace string) (keys []string, err error) {
+	i := x.informer
+	if i.scope.Namespace != "" && namespace != "" && namespace != i.scope.Namespace {
+		return nil, nil
+	}
+	err = i.read(true, func(s *kinf.Snapshot, f *kinf.Feed, _ position) error {
+		keys = nil
+		for name, err := range i.names(s, f, cmp.Or(namespace, i.scope.Namespace)) {
+			if err != nil {
+				return err
+			}
+			keys = append(keys, name.Key)
+		}
+		return nil
 	})
+	if x.isEarly(err) {
+		err = nil
+	}
 	return keys, err
 }
 

@@ -261,6 +261,7 @@ func rounds(n int) int {
 
 // Handlers learn what those of client-go's informer learn, under changes and kills of the daemons.
 func TestHandlersKnowWhatClientGoKnows(t *testing.T) {
+	t.Parallel()
 	w, store, config := world(t, 200)
 	i, real := pods(t, store, Scope{}, Options{}), beside(t, config)
 	ours, theirs := watch(t, i), watch(t, real)
@@ -311,6 +312,7 @@ func TestHandlersKnowWhatClientGoKnows(t *testing.T) {
 }
 
 func TestScopes(t *testing.T) {
+	t.Parallel()
 	w, store, config := world(t, 200)
 	_ = w
 	all := beside(t, config)
@@ -350,6 +352,7 @@ func TestScopes(t *testing.T) {
 }
 
 func TestWhatIsNotCovered(t *testing.T) {
+	t.Parallel()
 	_, store, _ := world(t, 10)
 	secrets := Scope{Resource: corev1.SchemeGroupVersion.WithResource("secrets")}
 	_, err := New(store, secrets, &corev1.Secret{}, Options{})
@@ -360,6 +363,7 @@ func TestWhatIsNotCovered(t *testing.T) {
 }
 
 func TestIndexes(t *testing.T) {
+	t.Parallel()
 	w, store, config := world(t, 200)
 	byNode := func(object any) ([]string, error) { return []string{object.(*corev1.Pod).Spec.NodeName}, nil }
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, "node": byNode}
@@ -428,6 +432,7 @@ func compareIndex(t *testing.T, name, value string, ours, theirs cache.Indexer) 
 }
 
 func TestResyncGivesEachObjectAgain(t *testing.T) {
+	t.Parallel()
 	w, store, _ := world(t, 50)
 	i := pods(t, store, Scope{}, Options{Resync: time.Second})
 	handler := watch(t, i)
@@ -441,6 +446,7 @@ func TestResyncGivesEachObjectAgain(t *testing.T) {
 }
 
 func TestUnstructuredAndStates(t *testing.T) {
+	t.Parallel()
 	_, store, config := world(t, 20)
 	i, err := New(store, Scope{Resource: podResource}, &unstructured.Unstructured{}, Options{})
 	if err != nil {

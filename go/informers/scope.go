@@ -103,11 +103,19 @@ func (s *Scope) find(snapshot *kinf.Snapshot) (*kinf.Feed, error) {
 	return nil, fmt.Errorf("%s: %w (%s)", s, ErrNotCovered, strings.Join(reasons, "; "))
 }
 
+// isWhole tells whether all objects of the namespace are of the scope.
+func (s *Scope) isWhole() bool {
+	return (s.Labels == nil || s.Labels.Empty()) && (s.Fields == nil || s.Fields.Empty())
+}
+
 // selects tells whether an object is of the scope. Its namespace is not compared if the feed holds
 // only that of the scope.
 func (s *Scope) selects(o *kinf.Object) (bool, error) {
 	if s.Namespace != "" && o.Namespace() != s.Namespace {
 		return false, nil
+	}
+	if s.isWhole() {
+		return true, nil
 	}
 	if s.Labels != nil && !s.Labels.Empty() {
 		var labelled struct {

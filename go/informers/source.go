@@ -51,18 +51,12 @@ func (s *source) start(ctx context.Context) (at position, err error) {
 	if err != nil {
 		return at, err
 	}
-	s.known = make(map[string]position, f.Objects)
-	for o, err := range snapshot.List(f.Name, kinf.Query{Namespace: i.scope.Namespace}) {
+	s.known = map[string]position{}
+	for name, err := range i.names(snapshot, f, i.scope.Namespace) {
 		if err != nil {
 			return at, err
 		}
-		selected, err := i.scope.selects(o)
-		if err != nil {
-			return at, err
-		}
-		if selected {
-			s.known[strings.Clone(o.Key)] = position{at.epoch, o.Event}
-		}
+		s.known[name.Key] = position{at.epoch, name.Event}
 	}
 	s.follower, err = i.store.Follow(ctx, kinf.FollowOptions{Feed: f.Name, Namespace: i.scope.Namespace, Snapshot: snapshot})
 	return at, err

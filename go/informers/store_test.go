@@ -18,6 +18,7 @@ import (
 // The index is made again, the journal is compacted, and the store is removed and made again, while an
 // informer runs: its handlers end up with what the cluster has.
 func TestAStoreThatIsReplaced(t *testing.T) {
+	t.Parallel()
 	w, store, config := world(t, 100)
 	i, real := pods(t, store, Scope{}, Options{}), beside(t, config)
 	var failures, tombstones atomic.Int64

@@ -63,6 +63,7 @@ func asJSON(t *testing.T, objects []any) map[string]string {
 }
 
 func TestTypedFactory(t *testing.T) {
+	t.Parallel()
 	store, config := world(t)
 	client := kubernetes.NewForConfigOrDie(config)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -137,6 +138,7 @@ func compare(t *testing.T, ours, theirs cache.SharedIndexInformer) {
 }
 
 func TestDynamicAndMetadataFactories(t *testing.T) {
+	t.Parallel()
 	store, config := world(t)
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	dynamicClient, metadataClient := dynamic.NewForConfigOrDie(config), metadata.NewForConfigOrDie(config)
