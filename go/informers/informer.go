@@ -25,7 +25,8 @@ import (
 const (
 	backoffLeast = 10 * time.Millisecond // between tries to read a store that can't be read
 	backoffMost  = 2 * time.Second
-	resyncLeast  = time.Second      // as in client-go
+	resyncLeast  = time.Second // as in client-go
+	statePeriod  = 5 * time.Second
 	readableMost = 10 * time.Second // a store is waited for
 )
 
@@ -204,7 +205,11 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	if check > 0 {
 		i.running.Go(func() { i.resyncs(ctx, check) })
 	}
-	i.follow(ctx, watched)
+	idle := cache.NewReflectorWithOptions(&cache.ListWatch{}, i.decoder.example, cache.NewStore(cache.MetaNamespaceKeyFunc),
+		cache.ReflectorOptions{Name: i.store.Path() + " " + i.scope.String()})
+	failed := func(err error) { watched(ctx, idle, err) } // the handler reads fields of a Reflector
+	i.running.Go(func() { i.states(ctx, failed) })
+	i.follow(ctx, failed)
 
 	i.mu.Lock()
 	i.stopped = true
@@ -217,11 +222,9 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 }
 
 // follow tells the listeners what happens, until the context ends.
-func (i *Informer) follow(ctx context.Context, watched cache.WatchErrorHandlerWithContext) {
+func (i *Informer) follow(ctx context.Context, failed func(error)) {
 	changes := &source{informer: i}
 	defer changes.stop()
-	idle := cache.NewReflectorWithOptions(&cache.ListWatch{}, i.decoder.example, cache.NewStore(cache.MetaNamespaceKeyFunc),
-		cache.ReflectorOptions{Name: i.store.Path() + " " + i.scope.String()})
 	pause := backoffLeast
 	for ctx.Err() == nil {
 		err := i.step(ctx, changes)
@@ -233,7 +236,7 @@ func (i *Informer) follow(ctx context.Context, watched cache.WatchErrorHandlerWi
 			return
 		}
 		if !errors.Is(err, kinf.ErrNotYet) && !errors.Is(err, kinf.ErrExpired) {
-			watched(ctx, idle, err)
+			failed(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -241,6 +244,39 @@ func (i *Informer) follow(ctx context.Context, watched cache.WatchErrorHandlerWi
 		}
 		pause = min(2*pause, backoffMost)
 	}
+}
+
+// states tells when the feed is not current any more, once for each state that it gets.
+func (i *Informer) states(ctx context.Context, failed func(error)) {
+	ticker := time.NewTicker(statePeriod)
+	defer ticker.Stop()
+	for before := kinf.StateLive; ; {
+		if now := i.state(); now.State != before {
+			before = now.State
+			if before != kinf.StateLive && before != kinf.StateListing {
+				failed(fmt.Errorf("feed '%s' is %s: %s", now.Name, now.State, now.Reason))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// state returns the state of the feed. A store that can't be read is told of by follow.
+func (i *Informer) state() kinf.FeedStatus {
+	i.reading.Lock()
+	feed := i.feed
+	i.reading.Unlock()
+	statuses, err := i.store.Status(feed)
+	for n := range statuses {
+		if f := &statuses[n]; err == nil && (f.Namespace == "" || f.Namespace == i.scope.Namespace) {
+			return *f
+		}
+	}
+	return kinf.FeedStatus{State: kinf.StateLive}
 }
 
 // step starts the source, then hands on one event of it. Handlers list what was there at the start.

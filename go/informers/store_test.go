@@ -5,6 +5,7 @@ package informers
 import (
 	"errors"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -72,10 +73,22 @@ func TestAStoreThatIsReplaced(t *testing.T) {
 func TestAStoreThatIsGone(t *testing.T) {
 	w, store, _ := world(t, 20)
 	i := pods(t, store, Scope{}, Options{})
+	said := make(chan string, 1)
+	if err := i.SetWatchErrorHandler(func(_ *cache.Reflector, err error) {
+		select {
+		case said <- err.Error():
+		default:
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.Stop(syscall.SIGKILL)
 	run(t, i)
 	synchronize(t, i.HasSyncedChecker())
+	if text := <-said; !strings.HasPrefix(text, "feed 'pods' is offline: ") {
+		t.Error(text)
+	}
 	key := i.GetStore().ListKeys()[0]
-	w.Stop(syscall.SIGKILL)
 	if _, exists, err := i.GetStore().GetByKey(key); !exists || err != nil {
 		t.Errorf("without daemons: %v %v", exists, err)
 	}
