@@ -19,9 +19,10 @@ import (
 )
 
 const feeds = `
-- {resource: pods, drop: [], indexes: {node: spec.nodeName, node-phase: [spec.nodeName, status.phase]}}
+- {resource: pods, drop: [], indexes: {node: spec.nodeName, node-phase: [spec.nodeName, status.phase],
+    ports: "spec.containers[*].ports[*].containerPort", ready: "status.conditions[type=Ready].status"}}
 - {resource: nodes, drop: []}
-- {resource: configmaps, drop: []}
+- {resource: configmaps, drop: [], indexes: {text: data.text, pair: [metadata.name, data.text]}}
 - {resource: widgets.example.com, drop: []}
 `
 

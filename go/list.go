@@ -6,27 +6,23 @@ import (
 	"bytes"
 	"iter"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"kinf/internal/env"
 )
 
-// A Query selects objects of a feed; the zero value selects all.
-type Query struct {
-	Namespace string // "": all
-	Prefix    string // of the object's name; needs a namespace, if the kind has them
-	After     string // only keys after this one
-	Limit     int    // at most so many; 0: no limit
-}
-
 // listing is a walk over the objects of a query, feed by feed.
 type listing struct {
-	s     *Snapshot
-	query Query
-	set   []*Feed
-	feed  *Feed
-	walk  nameWalk
-	given int
+	s        *Snapshot
+	query    Query
+	selector *Selector
+	set      []*Feed
+	feed     *Feed
+	plan     *plan
+	walk     nameWalk    // of a plan by names
+	found    []candidate // of a plan by value, left
+	given    int
 }
 
 // nameWalk is a walk over the names of a feed that begin with a prefix.
@@ -120,10 +116,45 @@ func (l *listing) openFeed() (bool, error) {
 		} else if f.Namespaced && q.Prefix != "" {
 			return false, say(ErrSyntax, "a prefix of names needs a namespace")
 		}
-		l.feed = f
+		plan, err := l.s.plan(f, q, l.selector)
+		if err != nil {
+			return false, err
+		}
+		l.feed, l.plan = f, plan
+		if plan.byValue {
+			l.found, err = l.s.candidates(plan, []byte(prefix), q.After)
+			return true, err
+		}
 		return true, l.walk.open(l.s, f.ID, prefix, q.After)
 	}
 	return false, nil
+}
+
+// candidate returns the next object that may be one of the query; false: there is none.
+func (l *listing) candidate() (c candidate, found bool, err error) {
+	if l.plan.byValue {
+		if len(l.found) == 0 {
+			return c, false, nil
+		}
+		c, l.found = l.found[0], l.found[1:]
+		return c, true, nil
+	}
+	for {
+		key, e, found, err := l.walk.next()
+		if err != nil || !found {
+			return c, false, err
+		}
+		wanted := true
+		if l.plan.ids != nil {
+			_, wanted = slices.BinarySearch(l.plan.ids, e.object)
+		}
+		if wanted {
+			c = candidate{string(key), e}
+		}
+		if err := l.walk.step(); err != nil || wanted {
+			return c, wanted, err
+		}
+	}
 }
 
 // next returns the next object; nil: there is none.
@@ -138,7 +169,7 @@ func (l *listing) next() (object *Object, err error) {
 				return nil, l.s.result(err)
 			}
 		}
-		key, e, found, err := l.walk.next()
+		c, found, err := l.candidate()
 		if err != nil {
 			return nil, l.s.result(err)
 		}
@@ -146,12 +177,12 @@ func (l *listing) next() (object *Object, err error) {
 			l.feed = nil
 			continue
 		}
-		object, err := l.s.version(l.feed.ID, string(key), e)
-		if err == nil {
-			err = l.walk.step()
-		}
+		object, err := l.s.accepted(l.feed.ID, c.key, c.e, l.plan)
 		if err := l.s.result(err); err != nil {
 			return nil, err
+		}
+		if object == nil {
+			continue
 		}
 		l.given++
 		return object, nil
@@ -160,7 +191,8 @@ func (l *listing) next() (object *Object, err error) {
 }
 
 // List gives the objects of a feed in the order of their keys. The sequence ends after an error.
-// ErrNotYet: a feed that may hold such objects was never listed.
+// ErrNotYet: a feed that may hold such objects was never listed. A label, or a field with one value
+// whose path has an index, is looked up there.
 func (s *Snapshot) List(feed string, query Query) iter.Seq2[*Object, error] {
 	return func(yield func(*Object, error) bool) {
 		l, err := s.open(feed, query)
@@ -183,9 +215,26 @@ func (s *Snapshot) open(feed string, query Query) (l *listing, err error) {
 	if strings.Contains(query.Namespace, "/") {
 		return nil, say(ErrSyntax, "'%s' is no namespace", query.Namespace)
 	}
+	selector, err := ParseSelector(query.LabelSelector, query.FieldSelector)
+	if err != nil {
+		return nil, err
+	}
 	set, err := s.feedSet(feed)
+	for i := 0; err == nil && i < len(set); i++ { // before the first object, not in the middle
+		err = selector.check(set[i])
+		for k := 0; err == nil && k < len(query.terms); k++ {
+			_, err = s.namedIndex(set[i], query.terms[k].index)
+		}
+	}
 	if err := s.result(err); err != nil {
 		return nil, err
 	}
-	return &listing{s: s, query: query, set: set}, nil
+	return &listing{s: s, query: query, selector: selector, set: set}, nil
+}
+
+// ByIndex gives the objects of a query with a value in an index, in the order of their keys. The value
+// of an index of several paths is a CompoundValue. ErrNoIndex; ErrNotYet also: the index is being built.
+func (s *Snapshot) ByIndex(feed, index, value string, query Query) iter.Seq2[*Object, error] {
+	query.terms = append(slices.Clone(query.terms), wantedTerm{index, value})
+	return s.List(feed, query)
 }

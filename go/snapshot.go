@@ -32,8 +32,11 @@ type Snapshot struct {
 	setsID         [2]uint64 // the states that sets are of
 	held           bool
 	closed         bool
+	definitions    []indexDefinition
+	definitionsID  uint64 // the index's state that definitions are of; 0: none
 	cursor         env.Cursor
 	key            []byte
+	scratch        []byte
 }
 
 // Snapshot takes a snapshot of the newest state. ErrNotYet: no processor has made an index yet.
@@ -208,7 +211,7 @@ func (s *Snapshot) leave() {
 	s.held = false
 	s.index.End()
 	s.journal.End()
-	s.feedsID, s.sets = 0, nil
+	s.feedsID, s.sets, s.definitionsID = 0, nil, 0
 	if s.pair == nil {
 		return
 	}
@@ -334,16 +337,20 @@ func (s *Snapshot) stored(e entry) ([]byte, error) {
 }
 
 // copyRecord reads a record into memory of this process, and checks it there; false: it is none.
-func copyRecord(stored []byte) (record, bool) {
-	own := make([]byte, len(stored))
-	copy(own, stored)
-	var r record
-	ok := r.parse(own) && r.isSound()
+func copyRecord(stored []byte) (record, bool) { return readCopy(append([]byte(nil), stored...)) }
+
+func readCopy(own []byte) (r record, ok bool) {
+	ok = r.parse(own) && r.isSound()
 	return r, ok
 }
 
 // version gives the version of an object that an entry names.
 func (s *Snapshot) version(feed uint32, key string, e entry) (*Object, error) {
+	return s.accepted(feed, key, e, nil)
+}
+
+// accepted gives the version if a plan accepts it; else nil.
+func (s *Snapshot) accepted(feed uint32, key string, e entry, p *plan) (*Object, error) {
 	stored, err := s.stored(e)
 	if err != nil {
 		return nil, err
@@ -351,13 +358,32 @@ func (s *Snapshot) version(feed uint32, key string, e entry) (*Object, error) {
 	if stored == nil {
 		return nil, s.missing(feed, key, e)
 	}
-	r, ok := copyRecord(stored)
+	var r record
+	var ok bool
+	checks := p != nil && p.needsBody()
+	if checks { // nothing of an object that is not given stays on the heap
+		s.scratch = append(s.scratch[:0], stored...)
+		r, ok = readCopy(s.scratch)
+	} else {
+		r, ok = copyRecord(stored)
+	}
 	if !ok {
 		return nil, say(ErrCorrupt, "record %d, a version of '%s', is damaged: %s", e.seq, key, remedy)
 	}
 	if r.seq != e.seq || r.feed != feed || string(r.key) != key || !r.isVersion() || len(r.body) == 0 {
 		return nil, s.missing(feed, key, e)
 	}
+	if !checks {
+		return r.object(), nil
+	}
+	accepted, err := p.accepts(r.body)
+	if err != nil {
+		return nil, say(ErrCorrupt, "the body of '%s' (record %d): %v", key, e.seq, err)
+	}
+	if !accepted {
+		return nil, nil
+	}
+	r.parse(append([]byte(nil), r.stored...))
 	return r.object(), nil
 }
 

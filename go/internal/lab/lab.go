@@ -178,6 +178,19 @@ func (w *World) Kinf(words ...string) []byte {
 	return out
 }
 
+// KinfError runs a kinf command that fails, and returns what it says.
+func (w *World) KinfError(words ...string) string {
+	w.tb.Helper()
+	command := exec.Command(build()+"/kinf", words...)
+	command.Env = w.env
+	var errors bytes.Buffer
+	command.Stderr = &errors
+	if out, err := command.Output(); err == nil {
+		w.tb.Fatalf("kinf %s: it succeeded\n%s", strings.Join(words, " "), out)
+	}
+	return errors.String()
+}
+
 // Control calls the simulator's control port.
 func (w *World) Control(method, path string, query url.Values, body any) []byte {
 	w.tb.Helper()

@@ -35,17 +35,11 @@ func encode(to []byte, d *json.Decoder) []byte {
 	}
 	switch x := token.(type) {
 	case bool:
-		if x {
-			return append(to, 0xc3)
-		}
-		return append(to, 0xc2)
+		return encodeBool(to, x)
 	case json.Number:
 		return encodeNumber(to, string(x))
 	case string:
-		if len(x) > 31 && len(x) < 256 {
-			return append(append(to, 0xd9, byte(len(x))), x...)
-		}
-		return append(head(to, 0xa0, 31, 0xda, len(x)), x...)
+		return encodeString(to, x)
 	case json.Delim:
 		var body []byte
 		n := 0
@@ -62,6 +56,20 @@ func encode(to []byte, d *json.Decoder) []byte {
 		return append(head(to, 0x90, 15, 0xdc, n), body...)
 	}
 	return append(to, 0xc0)
+}
+
+func encodeBool(to []byte, b bool) []byte {
+	if b {
+		return append(to, 0xc3)
+	}
+	return append(to, 0xc2)
+}
+
+func encodeString(to []byte, s string) []byte {
+	if len(s) > 31 && len(s) < 256 {
+		return append(append(to, 0xd9, byte(len(s))), s...)
+	}
+	return append(head(to, 0xa0, 31, 0xda, len(s)), s...)
 }
 
 func encodeNumber(to []byte, s string) []byte {

@@ -69,7 +69,11 @@ func appendFloat(to []byte, f float64) []byte {
 	if magnitude := math.Abs(f); magnitude != 0 && (magnitude < 1e-6 || magnitude >= 1e21) {
 		format = 'e'
 	}
-	return strconv.AppendFloat(to, f, format, -1, 64)
+	to = strconv.AppendFloat(to, f, format, -1, 64)
+	if n := len(to); format == 'e' && to[n-4] == 'e' && to[n-3] == '-' && to[n-2] == '0' {
+		to = append(to[:n-2], to[n-1]) // 1e-7
+	}
+	return to
 }
 
 const hex = "0123456789abcdef"
