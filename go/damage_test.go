@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -40,6 +41,32 @@ func content(s *kinf.Snapshot, keys []string) (bodies map[string][]byte, failure
 		bodies[key] = object.Raw()
 	}
 	return bodies, failures
+}
+
+// asked are queries by indexes and selectors, read beside the content.
+var asked = append(append(labels("pods", "app=app-1", "app in (app-1,app-2),tier!=front", "none"),
+	fields("pods", "spec.nodeName=node-1", "status.phase!=Running")...),
+	question{feed: "pods", index: "ports", value: "8080"}, question{feed: "pods", index: "node-phase", value: "node-2,Running"},
+	question{feed: "pods", index: "node", value: "none"}, question{feed: "configmaps", index: "text", value: longText},
+	question{feed: "pods", index: "node", value: "node-1", query: kinf.Query{LabelSelector: "app"}})
+
+// answers answers them. A question whose answer is an error has none.
+func answers(s *kinf.Snapshot) (given map[int][]string, failures []error) {
+	given = map[int][]string{}
+	for i, q := range asked {
+		keys, err := q.ask(s)
+		if err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		given[i] = keys
+	}
+	values, err := s.IndexValues("pods", "node", "")
+	if err != nil {
+		return given, append(failures, err)
+	}
+	given[-1] = []string{fmt.Sprint(values)}
+	return given, failures
 }
 
 func data(t testing.TB, store, part string) string {
@@ -76,13 +103,15 @@ type truth struct {
 	keys   []string
 	after  uint64
 	events []kinf.Event
+	given  map[int][]string // of the questions asked
 }
 
 // check reads a damaged copy. Whatever it gives is right, and an incomplete answer has an error.
 func check(t *testing.T, what, path string, want *truth) (failed bool) {
 	t.Helper()
 	known := func(err error) {
-		for _, kind := range []error{kinf.ErrCorrupt, kinf.ErrFormat, kinf.ErrLocked, kinf.ErrNotYet, kinf.ErrNoFeed, kinf.ErrLapsed} {
+		for _, kind := range []error{kinf.ErrCorrupt, kinf.ErrFormat, kinf.ErrLocked, kinf.ErrNotYet, kinf.ErrNoFeed, kinf.ErrLapsed,
+			kinf.ErrNoIndex} {
 			if errors.Is(err, kind) {
 				return
 			}
@@ -117,6 +146,13 @@ func check(t *testing.T, what, path string, want *truth) (failed bool) {
 	if !reflect.DeepEqual(events, want.events[:len(events)]) {
 		t.Errorf("%s: other events", what)
 	}
+	given, others := answers(s)
+	for i, keys := range given {
+		if !slices.Equal(keys, want.given[i]) {
+			t.Errorf("%s: query %d gives %q, not %q", what, i, keys, want.given[i])
+		}
+	}
+	failures = append(failures, others...)
 	for _, err := range failures {
 		known(err)
 	}
@@ -125,6 +161,8 @@ func check(t *testing.T, what, path string, want *truth) (failed bool) {
 
 func TestDamagedAndCutCopiesGiveErrors(t *testing.T) {
 	w := synced(t, 150)
+	texts(w)
+	touch(t, w, openStore(t, w.Store), 40)
 	w.Stop(syscall.SIGTERM)
 	copied := w.Copy("copy")
 	store := openStore(t, copied)
@@ -144,6 +182,10 @@ func TestDamagedAndCutCopiesGiveErrors(t *testing.T) {
 	want.bodies, failures = content(s, want.keys)
 	if len(want.bodies) != 150 || len(failures) != 0 {
 		t.Fatal(len(want.bodies), failures)
+	}
+	want.given, failures = answers(s)
+	if len(want.given) != len(asked)+1 || len(failures) != 0 {
+		t.Fatal(want.given, failures)
 	}
 	if want.events, err = changes(t, store, want.after, 1+20); err != nil {
 		t.Fatal(err)
