@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need, if they are missing. No other script installs anything.
-# usage: scripts/dependencies.sh [fuzz|arm64|clang|h2spec|monitoring|python|packages]    also what `make fuzz`,
+# usage: scripts/dependencies.sh [fuzz|arm64|clang|go|h2spec|monitoring|python|packages]    also what `make fuzz`,
 # `make check-arm64`, `make check-clang`, `make check-h2spec`, scripts/check-monitoring.sh, scripts/check-python.sh, `make deb` and
 # `make check-packages` need
 set -eu
@@ -16,6 +16,7 @@ case ${1:-} in
     arm64) packages="$packages gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static mmdebstrap" ;;
     clang) packages="$packages clang" ;;
     packages) packages="$packages debhelper dh-python lintian mmdebstrap abigail-tools fakeroot strace systemd-container" ;;
+    go) command -v staticcheck >/dev/null || go install honnef.co/go/tools/cmd/staticcheck@latest ;;
     h2spec) # by Go, which is not installed here: no package has it
         [ -x build/tools/h2spec ] || GOBIN=$(pwd)/build/tools go install github.com/summerwind/h2spec/cmd/h2spec@latest
         ;;

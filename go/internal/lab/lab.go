@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build unix
+
 // Package lab makes stores for tests: the tree's simulated cluster and daemons.
 package lab
 

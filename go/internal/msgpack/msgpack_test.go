@@ -51,7 +51,7 @@ type outer struct {
 	Strings  []string          `json:"strings"`
 	Stringly stringly          `json:"stringly"`
 	Untagged string
-	skipped  string
+	skipped  string                 //lint:ignore U1000 it is not exported: nothing may be written there
 	Ignored  string                 `json:"-"`
 	Nested   map[string][]*embedded `json:"nested"`
 }

@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The Go module: staticcheck, and that it compiles on other machines.
+# usage: scripts/check-go.sh [--why-not]    --why-not prints why it can't run here; nothing if it can
+set -eu
+cd "$(dirname "$0")/../go"
+
+PATH=$PATH:/usr/local/go/bin:$HOME/go/bin
+for program in go staticcheck; do
+    command -v $program >/dev/null && continue
+    echo "there is no $program (scripts/dependencies.sh go)"
+    [ "${1:-}" = --why-not ]
+    exit
+done
+[ "${1:-}" != --why-not ] || exit 0
+export CGO_ENABLED=0
+staticcheck ./...
+for machine in linux/amd64 linux/arm64 darwin/amd64 windows/amd64; do
+    echo "$machine"
+    GOOS=${machine%/*} GOARCH=${machine#*/} go build ./...
+done
