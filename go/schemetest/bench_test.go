@@ -268,3 +268,24 @@ func BenchmarkClientGoNamespaceSelector(b *testing.B) {
 	selector, _ := selective(b, func(p *corev1.Pod) bool { return p.Namespace == namespace })
 	listIndexer(b, cache.NamespaceIndex, namespace, selector)
 }
+
+// The decoder alone.
+func BenchmarkDecodeTyped(b *testing.B) {
+	_, all := pods(b)
+	all = all[:100]
+	measure(b, func(i int) {
+		if err := all[i%len(all)].Into(&corev1.Pod{}); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
+func BenchmarkDecodeUnstructured(b *testing.B) {
+	_, all := pods(b)
+	all = all[:100]
+	measure(b, func(i int) {
+		if _, err := all[i%len(all)].Unstructured(); err != nil {
+			b.Fatal(err)
+		}
+	})
+}

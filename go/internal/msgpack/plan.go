@@ -31,23 +31,46 @@ type field struct {
 	decode decodeFn
 }
 
-// The functions of types, made once each. A function of a recursive type is in the map before it is
-// complete.
-var functions sync.Map // reflect.Type: *lateFn
+// The functions of types, made once each, with all types within them.
+var (
+	functions sync.Map // reflect.Type: decodeFn
+	making    sync.Mutex
+	made      = map[reflect.Type]*lateFn{} // by the call that makes functions now
+)
 
-type lateFn struct {
-	once sync.Once
-	fn   decodeFn
+// lateFn is a function that is being made: a recursive type needs it before.
+type lateFn struct{ fn decodeFn }
+
+// functionFor returns the function of a type.
+func functionFor(t reflect.Type) decodeFn {
+	if known, ok := functions.Load(t); ok {
+		return known.(decodeFn)
+	}
+	making.Lock()
+	defer making.Unlock()
+	defer clear(made)
+	fn := functionOf(t)
+	for t, late := range made {
+		functions.Store(t, late.fn)
+	}
+	return fn
 }
 
-// functionOf returns the function of a type.
+// functionOf returns the function of a type while functions are made.
 func functionOf(t reflect.Type) decodeFn {
-	known, _ := functions.LoadOrStore(t, &lateFn{})
-	late := known.(*lateFn)
-	return func(d *decoder, p unsafe.Pointer) {
-		late.once.Do(func() { late.fn = makeFunction(t) })
-		late.fn(d, p)
+	if known, ok := functions.Load(t); ok {
+		return known.(decodeFn)
 	}
+	if late, ok := made[t]; ok {
+		if late.fn != nil {
+			return late.fn
+		}
+		return func(d *decoder, p unsafe.Pointer) { late.fn(d, p) }
+	}
+	late := &lateFn{}
+	made[t] = late
+	late.fn = makeFunction(t)
+	return late.fn
 }
 
 var (
@@ -65,7 +88,7 @@ func Decode(body []byte, v any) (err error) {
 		return fmt.Errorf("a %T is no pointer to decode into", v)
 	}
 	d := decoder{b: body}
-	functionOf(pointer.Type().Elem())(&d, pointer.UnsafePointer())
+	functionFor(pointer.Type().Elem())(&d, pointer.UnsafePointer())
 	if d.i != len(body) {
 		return ErrMalformed
 	}
@@ -239,6 +262,21 @@ func pointerFunction(t reflect.Type) decodeFn {
 	}
 }
 
+// sliceHeader is a slice of any type.
+type sliceHeader struct {
+	data     unsafe.Pointer
+	len, cap int
+}
+
+const arraysMost = 4 // longer ones cost a header on the heap
+
+func makeArray(t reflect.Type, arrays *[arraysMost + 1]reflect.Type, n int) unsafe.Pointer {
+	if n <= arraysMost {
+		return reflect.New(arrays[n]).UnsafePointer()
+	}
+	return reflect.MakeSlice(t, n, n).UnsafePointer()
+}
+
 func sliceFunction(t reflect.Type) decodeFn {
 	element := t.Elem()
 	if element.Kind() == reflect.Uint8 && !reflect.PointerTo(element).Implements(jsonUnmarshaler) &&
@@ -259,10 +297,13 @@ func sliceFunction(t reflect.Type) decodeFn {
 		}
 	}
 	fn, size := functionOf(element), element.Size()
+	var arrays [arraysMost + 1]reflect.Type
+	for n := range arrays {
+		arrays[n] = reflect.ArrayOf(n, element)
+	}
 	return func(d *decoder, p unsafe.Pointer) {
-		slice := reflect.NewAt(t, p).Elem()
 		if d.null() {
-			slice.SetZero()
+			*(*sliceHeader)(p) = sliceHeader{}
 			return
 		}
 		if d.kind() != kindArray {
@@ -270,12 +311,11 @@ func sliceFunction(t reflect.Type) decodeFn {
 		}
 		d.enter()
 		n := d.arrayLength()
-		made := reflect.MakeSlice(t, n, n)
-		at := made.UnsafePointer()
+		made := sliceHeader{makeArray(t, &arrays, n), n, n}
+		*(*sliceHeader)(p) = made
 		for i := range n {
-			fn(d, unsafe.Add(at, uintptr(i)*size))
+			fn(d, unsafe.Add(made.data, uintptr(i)*size))
 		}
-		slice.Set(made)
 		d.depth--
 	}
 }
@@ -325,9 +365,10 @@ func mapFunction(t reflect.Type) decodeFn {
 		if m.IsNil() {
 			m.Set(reflect.MakeMapWithSize(t, n))
 		}
+		k, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem())
 		for ; n > 0; n-- {
-			k := key(d.str())
-			value := reflect.New(t.Elem())
+			key(k, d.str())
+			value.Elem().SetZero() // of the entry before
 			fn(d, value.UnsafePointer())
 			m.SetMapIndex(k, value.Elem())
 		}
@@ -360,10 +401,9 @@ func (d *decoder) stringMap(to *map[string]string) {
 }
 
 // keyFunction converts the keys of a map.
-func keyFunction(t reflect.Type) func(string) reflect.Value {
+func keyFunction(t reflect.Type) func(v reflect.Value, s string) {
 	isText := reflect.PointerTo(t).Implements(textUnmarshaler)
-	return func(s string) reflect.Value {
-		v := reflect.New(t).Elem()
+	return func(v reflect.Value, s string) {
 		var err error
 		switch {
 		case isText:
@@ -384,7 +424,6 @@ func keyFunction(t reflect.Type) func(string) reflect.Value {
 		if err != nil {
 			fail(err)
 		}
-		return v
 	}
 }
 
@@ -471,6 +510,19 @@ func choose(all []found) *plan {
 	return p
 }
 
+const aheadMost = 12 // members that an object often lacks one behind the other
+
+// find returns the number of a field. Members come in the order of the fields, with some left out.
+func (p *plan) find(name string, likely int) (int, bool) {
+	for i := likely; i < len(p.names) && i < likely+aheadMost; i++ {
+		if p.names[i] == name {
+			return i, true
+		}
+	}
+	i, ok := p.byName[name]
+	return i, ok
+}
+
 func structFunction(t reflect.Type) decodeFn {
 	var all []found
 	if !collect(t, 0, 0, &all) {
@@ -491,11 +543,7 @@ func structFunction(t reflect.Type) decodeFn {
 		d.enter()
 		likely := 0 // the field after the last one
 		for n := d.mapLength(); n > 0; n-- {
-			key := d.str()
-			i, ok := likely, true
-			if likely >= len(plan.names) || plan.names[likely] != key {
-				i, ok = plan.byName[key]
-			}
+			i, ok := plan.find(d.str(), likely)
 			if !ok {
 				d.skip()
 				continue
