@@ -242,13 +242,17 @@ func (s *Snapshot) findTerms(definition uint32, value string) (terms []term, err
 
 // ---- postings ---------------------------------------------------------------------
 
-const blockMost = 120
+const (
+	blockMost = 120
+	growMost  = 1 << 20 // ids for which room is made at once
+)
 
 // appendPostings appends the ids of the objects with a term, ascending.
 func (s *Snapshot) appendPostings(ids []uint64, t term) ([]uint64, error) {
 	var prefix [8]byte
 	be.PutUint64(prefix[:], t.id)
 	begin := len(ids)
+	ids = slices.Grow(ids, int(min(t.count, growMost)))
 	found, err := s.cursor.Seek(&s.index, dbPosting, prefix[:])
 	for err == nil && found {
 		key := s.cursor.Key()
