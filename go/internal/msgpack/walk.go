@@ -10,7 +10,8 @@ import (
 // A Value is a place in a document, read there without decoding the rest. Its methods panic if the
 // document is malformed; Walk turns that into an error.
 type Value struct {
-	b []byte // from the value to the end of the document
+	b     []byte // from the value to the end of the document
+	depth int
 }
 
 // Walk calls fn with the whole document.
@@ -19,17 +20,25 @@ func Walk(body []byte, fn func(Value)) (err error) {
 	if len(body) == 0 {
 		return ErrMalformed
 	}
-	fn(Value{body})
+	fn(Value{b: body})
 	return nil
 }
 
 // The values of constants, no part of a document. NumberOf is for a number of JSON's grammar.
-func TextOf(s string) Value   { return Value{encodeString(nil, s)} }
-func NumberOf(s string) Value { return Value{encodeNumber(nil, s)} }
-func BoolOf(b bool) Value     { return Value{encodeBool(nil, b)} }
+func TextOf(s string) Value   { return Value{b: encodeString(nil, s)} }
+func NumberOf(s string) Value { return Value{b: encodeNumber(nil, s)} }
+func BoolOf(b bool) Value     { return Value{b: encodeBool(nil, b)} }
 
 func (v Value) decoder() decoder { return decoder{b: v.b} }
 func (v Value) kind() kind       { d := v.decoder(); return d.kind() }
+
+// item is the value at the decoder's place, inside of v.
+func (v Value) item(d *decoder) Value {
+	if v.depth == depthMost {
+		fail(ErrMalformed)
+	}
+	return Value{d.b[d.i:], v.depth + 1}
+}
 
 // IsNone tells whether there is no value; it has no other methods then.
 func (v Value) IsNone() bool   { return v.b == nil }
@@ -46,7 +55,7 @@ func (v Value) Find(key string) (Value, bool) {
 	d := v.decoder()
 	for n := d.mapLength(); n > 0; n-- {
 		if d.str() == key {
-			return Value{d.b[d.i:]}, true
+			return v.item(&d), true
 		}
 		d.skip()
 	}
@@ -68,7 +77,7 @@ func (v Value) Items(fn func(key string, item Value) bool) bool {
 		if isMap {
 			key = d.str()
 		}
-		if !fn(key, Value{d.b[d.i:]}) {
+		if !fn(key, v.item(&d)) {
 			return false
 		}
 		d.skip()
