@@ -143,8 +143,10 @@ func check(t *testing.T, what, path string, want *truth) (failed bool) {
 	if err != nil {
 		failures = append(failures, err)
 	}
-	if !reflect.DeepEqual(events, want.events[:len(events)]) {
-		t.Errorf("%s: other events", what)
+	for i, e := range events {
+		if !reflect.DeepEqual(e, want.events[i]) {
+			t.Errorf("%s: event %d is %+v, not %+v", what, i, e, want.events[i])
+		}
 	}
 	given, others := answers(s)
 	for i, keys := range given {
