@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kinf"
+	"kinf/internal/lab"
 )
 
 func TestReadsShowWhatAFollowerGave(t *testing.T) {
@@ -67,18 +68,8 @@ func TestChangesGoOnWithoutAnIndex(t *testing.T) {
 	if err := store.WaitFor(short, e); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	// The index is away for longer than an open one is read.
-	if err := os.Rename(w.Store+"/index/CURRENT", w.Store+"/away"); err != nil {
-		t.Fatal(err)
-	}
-	for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
-		touchPods(t, w, 1)
-		if e = next(t, f); e.Type != kinf.Modified {
-			t.Fatalf("%+v", e)
-		}
-	}
-	if err := os.Rename(w.Store+"/away", w.Store+"/index/CURRENT"); err != nil {
-		t.Fatal(err)
+	if !testing.Short() {
+		e = followWithoutIndex(t, w, f)
 	}
 	_ = syscall.Kill(processor, syscall.SIGCONT)
 	if err := store.WaitFor(t.Context(), e); err != nil {
@@ -94,4 +85,23 @@ func TestChangesGoOnWithoutAnIndex(t *testing.T) {
 	if err := store.WaitFor(t.Context(), e); !errors.Is(err, kinf.ErrNotYet) || time.Since(began) > 4*time.Second {
 		t.Errorf("%v after %v", err, time.Since(began))
 	}
+}
+
+// followWithoutIndex takes the index away for longer than an open one is read. It returns the last event.
+func followWithoutIndex(t testing.TB, w *lab.World, f *kinf.Follower) (e kinf.Event) {
+	t.Helper()
+	current, away := w.Store+"/index/CURRENT", w.Store+"/away"
+	if err := os.Rename(current, away); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); {
+		touchPods(t, w, 1)
+		if e = next(t, f); e.Type != kinf.Modified {
+			t.Fatalf("%+v", e)
+		}
+	}
+	if err := os.Rename(away, current); err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
