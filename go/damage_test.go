@@ -80,7 +80,7 @@ func data(t testing.TB, store, part string) string {
 
 // changes reads at most n events of the pods' log; fewer have an error.
 func changes(t testing.TB, store *kinf.Store, after uint64, n int) (events []kinf.Event, failure error) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	f, err := store.Follow(ctx, kinf.FollowOptions{Feed: "pods", After: after})
 	if err != nil {

@@ -185,6 +185,7 @@ func (f *Follower) Next(ctx context.Context) (Event, error) {
 		if err := sleep(ctx, nil, failedPause); err != nil {
 			return Event{}, err
 		}
+		f.failing = false
 	}
 	if f.closed {
 		return Event{}, say(ErrClosed, "the follower was closed")
@@ -203,11 +204,11 @@ func (f *Follower) Next(ctx context.Context) (Event, error) {
 		}
 		woken, indexed := f.store.commits.next(), f.store.indexed.next()
 		err := f.read()
-		f.failing = err != nil && !errors.Is(err, ErrNotYet) && !errors.Is(err, ErrLapsed)
 		switch {
-		case f.given < len(f.queue):
+		case f.given < len(f.queue): // an error comes again, after them
 			continue
 		case err != nil && !errors.Is(err, ErrNotYet):
+			f.failing = !errors.Is(err, ErrLapsed)
 			return Event{}, err
 		case err == nil && (f.more || !f.located): // it lapsed before it gave anything
 			continue
