@@ -14,6 +14,7 @@
 #include "common/err.h"
 #include "common/text/utf8.h"
 #include "print/status/status.h"
+#include "print/table/age.h"
 #include "reader/handle.h"
 #include "store/env/home.h"
 #include "store/read/snapshot.h"
@@ -360,6 +361,26 @@ static int command_keep_first(void *arg, const struct kinf_feed_info *info)
 {
 	*(struct kinf_feed_info *)arg = *info;
 	return 1;
+}
+
+int command_read_at(const char *text, struct past *ret_when)
+{
+	*ret_when = (struct past){0};
+	int r = text ? past_parse(text, proc_realtime_ns(), ret_when) : 0;
+
+	return r < 0 ? err_add(r, "--at") : 0;
+}
+
+int command_go_to(struct kinf *kinf, struct kinf_snapshot *snapshot, struct past *when)
+{
+	int r = when->event || when->time_ns ? past_enter(snapshot, when) : 0;
+
+	if (r != 0) {
+		(void)command_fail_kinf(kinf);
+		return -1;
+	}
+	age_set_now(when->time_ns);
+	return 0;
 }
 
 int command_first_feed(

@@ -13,7 +13,7 @@
 #include "common/config/config.h"
 #include "common/options.h"
 #include "common/proc.h"
-#include "reader/kinf.h"
+#include "reader/past.h"
 
 #define COMMAND(name, symbol, about) int command_##symbol(int argc, char **argv);
 #include "command/command.def"
@@ -83,6 +83,19 @@ bool command_may_pass(int code);
 /* Takes a snapshot. On failure, also without anything to read yet, prints the error and returns
  * below 0. */
 int command_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);
+
+/* The option --at, a text at FIELD, and its reader: 0 or ERR_SYNTAX; NULL is now. */
+#define COMMAND_AT(field) \
+	{ \
+		0, "at", OPTION_TEXT, field, "WHEN", \
+			"the state of then, as long as its history is kept: a time " \
+			"(2026-01-31T15:00:00Z), how long ago (10m, 2h), or an event ('kinf log' " \
+			"lists them); ages are of then also" \
+	}
+int command_read_at(const char *text, struct past *ret_when);
+/* Makes SNAPSHOT show the state of WHEN, unless that is now, and ages be counted to it. Returns
+ * below 0 after it printed an error. */
+int command_go_to(struct kinf *kinf, struct kinf_snapshot *snapshot, struct past *when);
 
 /* Sets *RET_INFO to the status of the first feed of FEED. Returns 0 or a negative error. */
 int command_first_feed(

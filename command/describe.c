@@ -28,7 +28,8 @@ struct describe_command {
 	const char *feed;
 	struct buf out;
 	size_t found;
-	bool failed; /* an error was printed */
+	bool failed;      /* an error was printed */
+	struct past when; /* all zeroes: now */
 };
 
 /* ---- history ------------------------------------------------------------ */
@@ -150,7 +151,7 @@ static int describe_one(struct describe_command *d, const struct kinf_object *ob
 		const struct describe_object described = {.resource = d->info.resource,
 			.body = BYTES(object->body, object->body_size),
 			.snapshot = d->snapshot,
-			.now_ns = proc_realtime_ns()};
+			.now_ns = age_now_ns()};
 
 		r = describe_put(&described, out);
 	} else { /* metadata alone, of a deletion */
@@ -271,7 +272,7 @@ static int describe_operand(struct describe_command *d, const struct options *op
 
 	d->feed = feed;
 	int r = command_first_feed(d->snapshot, feed, &d->info);
-	if (r == 0)
+	if (r == 0 && !d->when.event) /* the past is never stale */
 		r = command_note_state(d->snapshot, feed, in, 0);
 	if (r >= 0 && name && d->info.namespaced && command_cut_name(&name, &in) < 0)
 		return command_usage(options, ERR_SYNTAX);
@@ -287,6 +288,8 @@ static int describe_operand(struct describe_command *d, const struct options *op
 	if (r == KINF_NOT_FOUND)
 		(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", d->info.resource,
 			in ? in : "", in ? "/" : "", name);
+	else if (r == KINF_GONE)
+		(void)command_fail_kinf(d->kinf);
 	else if (r < 0 && !d->failed)
 		(void)command_fail_feed(d->kinf, feed, r);
 	else if (!name && !d->found)
@@ -339,15 +342,24 @@ static int describe_check(char **operands, size_t n, const struct query_args *ar
 	return 0;
 }
 
+struct describe_args {
+	const char *at;
+};
+
+static const struct option_spec describe_options[] = {
+	COMMAND_AT(offsetof(struct describe_args, at))};
+
 int command_describe(int argc, char **argv)
 {
 	CLEANUP(describe_release) struct describe_command d = {.out = BUF_INIT};
 	struct query_args args = {0};
+	struct describe_args own = {0};
 	struct config_flags flags = {0};
 	struct kinf_query query;
 	int first;
 	const struct options_group groups[] = {
 		query_options(&args),
+		{"Options", describe_options, ARRAY_SIZE(describe_options), &own},
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf describe", "FEED [NAME...] | FEED/NAME...",
@@ -367,10 +379,13 @@ int command_describe(int argc, char **argv)
 	r = describe_check(argv + first, (size_t)(argc - first), &args);
 	if (r == 0)
 		r = query_from_args(&args, argv[first], terms, &query);
+	if (r == 0)
+		r = command_read_at(own.at, &d.when);
 	if (r < 0)
 		return command_usage(&options, r);
 	int status = PROC_FAILED;
-	if (command_open(&flags, &d.kinf) == 0 && command_snapshot(d.kinf, &d.snapshot) == 0)
+	if (command_open(&flags, &d.kinf) == 0 && command_snapshot(d.kinf, &d.snapshot) == 0 &&
+		command_go_to(d.kinf, d.snapshot, &d.when) == 0)
 		status = describe_operands(
 			&d, &options, argv + first, (size_t)(argc - first), &query);
 	option_texts_release(&args.index);

@@ -25,19 +25,22 @@
 
 struct export_args {
 	bool full;
+	const char *at;
 };
 
 static const struct option_spec export_options[] = {
 	{0, "full", OPTION_FLAG, offsetof(struct export_args, full), NULL,
 		"objects as they are stored, with uid, resourceVersion, owners and managed fields: "
 		"for kinf import"},
+	COMMAND_AT(offsetof(struct export_args, at)),
 };
 
 struct export
 {
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
-	bool full;
+	bool full, named;
+	struct past when;   /* all zeroes: now */
 	const char **feeds; /* names, of the snapshot */
 	size_t n_feeds, feeds_room;
 	uint64_t objects;
@@ -142,6 +145,12 @@ static int export_feed(struct export *export, const char *feed)
 		if (!export->on_terminal) /* the objects themselves show the progress */
 			ticker_show(&export->ticker, export->objects, 0, "objects");
 	}
+	if (r == KINF_GONE && !export->named) {
+		(void)fprintf(stderr, "note: not exported: %s\n", kinf_error(export->kinf));
+		return 0;
+	}
+	if (r == KINF_GONE)
+		r = err_say(-ESTALE, "%s", kinf_error(export->kinf));
 	if (r == KINF_AGAIN)
 		(void)command_fail_again(export->kinf, export->snapshot, feed, NULL);
 	else if (r < 0)
@@ -263,15 +272,19 @@ int command_export(int argc, char **argv)
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
+	if (r == 0)
+		r = command_read_at(args.at, &export.when);
 	if (r != 0)
 		return command_usage(&options, r);
+	export.named = argc > first;
 	export.full = args.full;
 	export.on_terminal = isatty(STDOUT_FILENO) == 1;
 	if (command_open(&flags, &export.kinf) < 0 ||
 		command_snapshot(export.kinf, &export.snapshot) < 0 ||
+		command_go_to(export.kinf, export.snapshot, &export.when) < 0 ||
 		export_choose(&export, argv + first, (size_t)(argc - first)) < 0)
 		return PROC_FAILED; /* the reason is printed */
-	if (export_note_states(&export, argc > first) < 0)
+	if (!export.when.event && export_note_states(&export, argc > first) < 0)
 		return command_fail_kinf(export.kinf);
 	buf_str(&export.out, "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"metadata\":{"
 			     "\"resourceVersion\":\"\"},\"items\":[");

@@ -19,13 +19,11 @@
 
 struct get_args {
 	struct query_args query;
-	const char *output, *sort_by, *continue_token, *at_least_rv;
+	const char *output, *sort_by, *continue_token, *at_least_rv, *at;
 	uint64_t limit, timeout_ns, max_stale_ns;
-	uint64_t at_event; /* NOW: the newest state */
 	bool explain, watch, ignore_not_found, managed_fields, server_order;
 };
 
-#define NOW          UINT64_MAX
 #define UNSET        UINT64_MAX
 #define WAIT_DEFAULT UINT64_C(10000000000)
 
@@ -46,9 +44,7 @@ static const struct option_spec get_options[] = {
 	{0, "max-staleness", OPTION_DURATION, AT(max_stale_ns), "D",
 		"fail if the last contact with the API server was longer ago; bookmarks come about "
 		"once a minute, so values below 90s suit busy feeds only"},
-	{0, "at-event", OPTION_NUMBER, AT(at_event), "N",
-		"the state as of this event, as long as its history is kept; 'kinf log' lists "
-		"events"},
+	COMMAND_AT(AT(at)),
 	{0, "ignore-not-found", OPTION_FLAG, AT(ignore_not_found), NULL,
 		"names that do not exist are no failure"},
 	{0, "show-managed-fields", OPTION_FLAG, AT(managed_fields), NULL,
@@ -74,6 +70,7 @@ struct get_target {
 
 struct get {
 	struct get_args args;
+	struct past when; /* all zeroes: now */
 	struct get_target *targets;
 	size_t n_targets, targets_room;
 	struct kinf *kinf;
@@ -91,7 +88,7 @@ static int get_fail(const struct get *get, const struct get_target *target, int 
 			"for longer)\n");
 		return PROC_FAILED;
 	}
-	if (code == KINF_AGAIN && (get->args.at_event == NOW || !target->info.synced))
+	if (code == KINF_AGAIN && (!get->when.event || !target->info.synced))
 		return command_fail_again(
 			get->kinf, get->snapshot, target->feed, get->args.query.namespace_);
 	return command_fail_code(get->kinf, code);
@@ -109,37 +106,11 @@ static int get_not_found(
 	return PROC_FAILED;
 }
 
-/* Returns the event of the shown state, 0 for the newest. */
-static uint64_t get_event(const struct get *get)
-{
-	return get->args.at_event == NOW ? 0 : get->args.at_event;
-}
-
-/* Reads the first object as of an event with a name that begins with NAME, or none. */
-static int get_from_past(struct get *get, const struct get_target *target, const char *namespace_,
-	const char *name, struct kinf_listing **ret_list, struct kinf_object *ret_object)
-{
-	const struct kinf_query query = {.size = sizeof(query),
-		.feed = target->feed,
-		.namespace_ = namespace_,
-		.prefix = name,
-		.at_event = get_event(get)};
-	int r = kinf_list(get->snapshot, &query, ret_list);
-
-	if (r == 0)
-		r = kinf_list_next(*ret_list, ret_object);
-	if (r != KINF_FOUND)
-		return r == KINF_END ? KINF_NOT_FOUND : r;
-	return bytes_equal(print_name(ret_object), bytes_str(name)) ? KINF_FOUND : KINF_NOT_FOUND;
-}
-
 static int get_by_key(
 	struct get *get, const struct get_target *target, const char *namespace_, const char *name)
 {
-	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_object object;
-	int r = get_event(get) ? get_from_past(get, target, namespace_, name, &list, &object)
-			       : kinf_get(get->snapshot, target->feed, namespace_, name, &object);
+	int r = kinf_get(get->snapshot, target->feed, namespace_, name, &object);
 
 	if (r == KINF_AGAIN || r == KINF_GONE || r < 0)
 		return get_fail(get, target, r);
@@ -167,10 +138,8 @@ static int get_next_named(
 static int get_in_all(struct get *get, const struct get_target *target, const char *name)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
-	const struct kinf_query query = {.size = sizeof(query),
-		.feed = target->feed,
-		.prefix = name,
-		.at_event = get_event(get)};
+	const struct kinf_query query = {
+		.size = sizeof(query), .feed = target->feed, .prefix = name};
 	struct kinf_object object;
 	size_t found = 0;
 	int r = kinf_list(get->snapshot, &query, &list);
@@ -198,10 +167,8 @@ static bool get_is_single(struct get *get)
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	const struct get_target *target = &get->targets[0];
 	const char *name = target->n_names ? target->names[0] : NULL;
-	const struct kinf_query query = {.size = sizeof(query),
-		.feed = target->feed,
-		.prefix = name,
-		.at_event = get_event(get)};
+	const struct kinf_query query = {
+		.size = sizeof(query), .feed = target->feed, .prefix = name};
 	struct kinf_object object;
 	size_t found = 0;
 
@@ -227,8 +194,7 @@ static int get_sorted(struct get *get, const struct get_target *target)
 		.prefix = target->n_names > 1 ? NULL
 			  : slash             ? slash + 1
 					      : first,
-		.sort_by = get->args.sort_by,
-		.at_event = get_event(get)};
+		.sort_by = get->args.sort_by};
 	struct kinf_object object;
 	int status = PROC_OK;
 
@@ -363,7 +329,7 @@ static int get_print(struct get *get, const struct kinf_query *query)
 	if (get->n_targets == 1 && list) {
 		rv = kinf_list_resource_version(list);
 		token = kinf_list_continue(list);
-	} else if (get->n_targets == 1 && !get_event(get)) {
+	} else if (get->n_targets == 1 && !get->when.event) {
 		rv = get->targets[0].info.resource_version;
 	}
 	r = print_end(&get->print, rv, token);
@@ -457,6 +423,8 @@ static int get_open(struct get *get, const struct config_flags *flags)
 	if (waited < 0 && waited != KINF_TIMEOUT)
 		return waited;
 	r = command_snapshot(get->kinf, &get->snapshot);
+	if (r == 0)
+		r = command_go_to(get->kinf, get->snapshot, &get->when);
 	if (r < 0)
 		return r;
 	r = get_expand_all(get);
@@ -472,7 +440,7 @@ static int get_open(struct get *get, const struct config_flags *flags)
 			(void)command_fail_feed(get->kinf, target->feed, r);
 			return r;
 		}
-		if (get_event(get))
+		if (get->when.event)
 			continue; /* the past is never stale */
 		/* After a timeout the note gives the reason, for instance no reflector. */
 		r = command_note_state(get->snapshot, target->feed, get->args.query.namespace_,
@@ -561,10 +529,8 @@ static int get_operands(struct get *get, char **operands, size_t n)
 		r = get_check_one_feed(args);
 	if (r < 0)
 		return r;
-	if (!args->at_event)
-		return err_say(ERR_SYNTAX, "--at-event: the first event is 1");
-	if (args->at_event != NOW && (args->at_least_rv || args->max_stale_ns))
-		return err_say(ERR_SYNTAX, "--at-event shows the past: --at-least-rv and "
+	if (args->at && (args->at_least_rv || args->max_stale_ns))
+		return err_say(ERR_SYNTAX, "--at shows the past: --at-least-rv and "
 					   "--max-staleness have no meaning with it");
 	if (args->timeout_ns != UNSET && !args->at_least_rv)
 		return err_say(ERR_SYNTAX,
@@ -587,8 +553,7 @@ static int get_operands(struct get *get, char **operands, size_t n)
 int command_get(int argc, char **argv)
 {
 	CLEANUP(get_release)
-	struct get get = {
-		.args = {.timeout_ns = UNSET, .at_event = NOW, .max_stale_ns = STALENESS_ANY}};
+	struct get get = {.args = {.timeout_ns = UNSET, .max_stale_ns = STALENESS_ANY}};
 	struct config_flags flags = {0};
 	struct kinf_query query;
 	int first;
@@ -622,11 +587,12 @@ int command_get(int argc, char **argv)
 		r = print_choose(&get.print, get.args.output);
 	if (r == 0 && get.args.at_least_rv)
 		r = command_check_rv(get.args.at_least_rv);
+	if (r == 0)
+		r = command_read_at(get.args.at, &get.when);
 	if (r < 0)
 		return command_usage(&options, r);
 	query.limit = get.args.limit;
 	query.continue_token = get.args.continue_token;
-	query.at_event = get_event(&get);
 	get.args.explain |= flags.verbose > 0;
 	get.print.managed_fields = get.args.managed_fields;
 	get.print.server_order = get.args.server_order;

@@ -12,12 +12,13 @@
 #include "print/table/display.h"
 
 struct index_args {
-	const char *prefix;
+	const char *prefix, *at;
 };
 
 static const struct option_spec index_options[] = {
 	{0, "prefix", OPTION_TEXT, offsetof(struct index_args, prefix), "P",
 		"only values that begin with P"},
+	COMMAND_AT(offsetof(struct index_args, at)),
 };
 
 /* output_flush() finds write errors. */
@@ -59,6 +60,7 @@ int command_index(int argc, char **argv)
 	CLEANUP(kinf_close) struct kinf *kinf = NULL;
 	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
 	CLEANUP(buf_release) struct buf line = BUF_INIT;
+	struct past when;
 	bool begun = false;
 	int first;
 	const struct options_group groups[] = {
@@ -72,12 +74,17 @@ int command_index(int argc, char **argv)
 
 	if (r == 0 && (argc - first < 1 || argc - first > 2))
 		r = options_bad(&options, "write a feed, and the name of an index for its values");
+	if (r == 0 && args.at && argc - first == 1)
+		r = options_bad(&options, "--at shows the values of one index: name it");
+	if (r == 0)
+		r = command_read_at(args.at, &when);
 	if (r != 0)
 		return command_usage(&options, r);
-	if (command_open(&flags, &kinf) < 0 || command_snapshot(kinf, &snapshot) < 0)
+	if (command_open(&flags, &kinf) < 0 || command_snapshot(kinf, &snapshot) < 0 ||
+		command_go_to(kinf, snapshot, &when) < 0)
 		return PROC_FAILED;
 	const char *feed = argv[first];
-	r = command_note_state(snapshot, feed, NULL, 0);
+	r = when.event ? 0 : command_note_state(snapshot, feed, NULL, 0);
 	if (r < 0)
 		return command_fail_feed(kinf, feed, r);
 	r = argc - first == 1 ? kinf_index_list(snapshot, feed, index_print, &begun)
@@ -85,6 +92,8 @@ int command_index(int argc, char **argv)
 					index_print_value, &line);
 	if (r < 0)
 		return command_fail_feed(kinf, feed, r);
+	if (r == KINF_GONE)
+		return command_fail_kinf(kinf);
 	if (r == KINF_AGAIN)
 		return command_fail_again(kinf, snapshot, feed, NULL);
 	r = output_flush();

@@ -11,7 +11,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "common/moment.h"
-#include "reader/handle.h"
+#include "reader/past.h"
 
 /* by less, a clock made slower may seem to have been */
 #define SET_BACK_NS UINT64_C(1000000000)
@@ -34,6 +34,7 @@ void feed_sets_release(struct kinf_snapshot *snapshot)
 	free(snapshot->sets);
 	snapshot->sets = NULL;
 	snapshot->n_sets = snapshot->sets_room = 0;
+	as_of_free(&snapshot->past);
 }
 
 int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "reader/handle.h"
+#include "reader/past.h"
 
 int key_join(
 	const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX], struct bytes *ret_key)
@@ -48,7 +48,9 @@ int feed_set_find(struct kinf_snapshot *snapshot, const struct feed_set *set, st
 
 		if (!get_may_hold(feed, key))
 			continue;
-		if (feed->visible)
+		if (feed->visible && snapshot->at_event)
+			r = past_get(snapshot, feed, key, ret_record);
+		else if (feed->visible)
 			r = snapshot_get(snapshot->snapshot, feed->definition.id, key, ret_record);
 		else
 			unlisted = feed;

@@ -62,6 +62,10 @@ struct kinf_snapshot {
 	struct feed_set **sets; /* separate allocations: a reading callback may add one */
 	size_t n_sets, sets_room;
 	struct store_state sets_of; /* the state they were read from */
+	uint64_t at_event;          /* the state as of it is shown (past.h); 0: the newest */
+	struct as_of *past;         /* the state of the feed PAST_FEED; NULL: none was read */
+	uint32_t past_feed;
+	char past_reason[400]; /* why there is none: GONE, AGAIN */
 };
 
 /* If CODE is an error, keeps its sentence for kinf_error(). Returns CODE. */

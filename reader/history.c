@@ -42,10 +42,11 @@ static int history_give(struct history *h, const struct record *record, const st
 }
 
 /* Returns the feed of SET in which RECORD is a visible version, or NULL. */
-static const struct snapshot_feed *history_feed(
+static const struct snapshot_feed *history_feed(const struct kinf_snapshot *snapshot,
 	const struct feed_set *set, const struct record *record)
 {
-	if (record->type > RECORD_DELETED)
+	if (record->type > RECORD_DELETED ||
+		(snapshot->at_event && record->seq > snapshot->at_event))
 		return NULL;
 	for (size_t i = 0; i < set->n; i++)
 		if (set->feeds[i].definition.id == record->feed)
@@ -115,7 +116,7 @@ static int history_walk(struct history *h)
 	while (r == 0 && (r = history_next(h->snapshot, log, &last, &record)) == FOUND) {
 		struct record before;
 
-		if (!bytes_equal(record.key, h->key) || !history_feed(h->set, &record))
+		if (!bytes_equal(record.key, h->key) || !history_feed(h->snapshot, h->set, &record))
 			continue;
 		r = history_before(snapshot, &record, &before);
 		if (r == ERR_CORRUPT && h->snapshot->kinf->is_damaged) {
@@ -175,7 +176,7 @@ int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from,
 	if (r == 0)
 		r = history_open_log(snapshot, last + 1, &log);
 	while (r == 0 && (r = history_next(snapshot, log, &last, &record)) == FOUND) {
-		const struct snapshot_feed *of = history_feed(set, &record);
+		const struct snapshot_feed *of = history_feed(snapshot, set, &record);
 		struct kinf_object old;
 		struct kinf_change change;
 		struct record before;

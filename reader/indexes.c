@@ -8,7 +8,8 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reader/handle.h"
+#include "reader/past.h"
+#include "store/index/terms.h"
 
 /* Values of several feeds are gathered, sorted and summed; those of one feed come as they are. */
 struct index_values {
@@ -78,6 +79,47 @@ static int values_give_sums(struct index_values *all, struct index_value_walk *w
 	return 0;
 }
 
+/* Returns whether one of the first I terms of LIST is its term I. */
+static bool values_has_before(const struct term_list *list, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (bytes_equal(list->terms[k].value, list->terms[i].value))
+			return true;
+	return false;
+}
+
+/* Gathers the values of DEFINITION in the objects of the snapshot's event: the index has those of
+ * now. */
+static int values_of_past(struct kinf_snapshot *snapshot, const struct snapshot_feed *feed,
+	const struct index_definition *definition, struct bytes prefix, struct index_values *all)
+{
+	CLEANUP(as_of_free) struct as_of *as_of = NULL;
+	CLEANUP(terms_free) struct terms *terms = NULL;
+	CLEANUP(term_list_release) struct term_list list = {0};
+	struct index_entry entry;
+	struct record record;
+	struct bytes key;
+	int r = terms_new(&terms);
+
+	if (r == 0)
+		r = terms_add(terms, definition);
+	if (r == 0)
+		r = past_open(snapshot->snapshot, feed, snapshot->at_event, &as_of,
+			snapshot->past_reason, sizeof(snapshot->past_reason));
+	if (r == 0)
+		r = as_of_walk(as_of, AS_OF_ALL, BYTES_NONE, BYTES_NONE);
+	while (r == 0 && (r = as_of_next(as_of, &key, &entry)) == FOUND) {
+		r = snapshot_record(snapshot->snapshot, feed->definition.id, key, &entry, &record);
+		if (r == FOUND)
+			r = terms_collect(terms, &record, &list);
+		for (size_t i = 0; r == 0 && i < list.n; i++)
+			if (bytes_starts(list.terms[i].value, prefix) &&
+				!values_has_before(&list, i))
+				r = values_add(all, list.terms[i].value, 1);
+	}
+	return r == END ? 0 : r;
+}
+
 int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const char *index,
 	const char *prefix, kinf_value_fn *fn, void *arg)
 {
@@ -94,7 +136,7 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 		r = err_say(-EINVAL, "the name of the index is NULL");
 	if (r != 0)
 		return kinf_result_of(snapshot, r);
-	walk.gather = set->n > 1 ? &all : NULL;
+	walk.gather = set->n > 1 || snapshot->at_event ? &all : NULL;
 	for (size_t i = 0; r == 0 && i < set->n; i++) {
 		if (!set->feeds[i]
 				.index
@@ -105,7 +147,10 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 		}
 		r = snapshot_definition(
 			snapshot->snapshot, set->feeds[i].definition.id, index, &definition);
-		if (r == FOUND)
+		if (r == FOUND && snapshot->at_event)
+			r = values_of_past(snapshot, &set->feeds[i], &definition,
+				bytes_str(prefix ? prefix : ""), &all);
+		else if (r == FOUND)
 			r = index_values(snapshot_index(snapshot->snapshot),
 				snapshot_index_txn(snapshot->snapshot), definition.id,
 				bytes_str(prefix ? prefix : ""), values_take_one, &walk);

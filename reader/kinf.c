@@ -457,6 +457,8 @@ uint64_t kinf_handled_event(void)
 
 int kinf_result_of(struct kinf_snapshot *snapshot, int code)
 {
+	if ((code == GONE || code == AGAIN) && *snapshot->past_reason)
+		return kinf_outcome(snapshot->kinf, code, snapshot->past_reason);
 	return kinf_result(
 		snapshot->kinf, snapshot->held ? snapshot_result(snapshot->snapshot, code) : code);
 }
@@ -498,5 +500,7 @@ void kinf_snapshot_close(struct kinf_snapshot **snapshot)
 uint64_t kinf_snapshot_event(const struct kinf_snapshot *snapshot)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
-	return snapshot->held ? snapshot_taken(snapshot->snapshot) : 0;
+	return !snapshot->held      ? 0
+	       : snapshot->at_event ? snapshot->at_event
+				    : snapshot_taken(snapshot->snapshot);
 }

@@ -16,6 +16,7 @@
 #include "common/err.h"
 #include "reader/advice.h"
 #include "reader/candidates.h"
+#include "reader/past.h"
 #include "reader/sorted.h"
 #include "reader/sorted_walk.h"
 
@@ -108,34 +109,6 @@ static int list_find_feeds(struct kinf_listing *list, const char *name)
 	return 0;
 }
 
-/* Writes why the state as of the event SEQ can't be read; for a token kinf_result() knows it.
- * Returns:
- * AGAIN: the event is not there yet; GONE. */
-static int list_explain_gone(struct kinf_listing *list, const struct snapshot_feed *feed,
-	const struct as_of *as_of, uint64_t seq)
-{
-	unsigned long long asked = seq, oldest = as_of_oldest(as_of),
-			   newest = snapshot_taken(list->snapshot->snapshot);
-	const char *name = feed->definition.name;
-
-	if (list->query.continues)
-		return GONE;
-	if (asked > newest)
-		(void)snprintf(list->words, sizeof(list->words),
-			"event %llu is not there yet; the newest is %llu", asked, newest);
-	else if (oldest == feed->index.listed)
-		(void)snprintf(list->words, sizeof(list->words),
-			"the state of '%s' as of event %llu is not known: its first list ended "
-			"with event %llu",
-			name, asked, oldest);
-	else
-		(void)snprintf(list->words, sizeof(list->words),
-			"the state of '%s' as of event %llu is not kept, but those from event %llu "
-			"to %llu are (a larger 'retention' in kinf.yaml keeps more)",
-			name, asked, oldest, newest);
-	return asked > newest ? AGAIN : GONE;
-}
-
 /* Reads the states of all feeds as of the event of list->last. Returns: 0; GONE, AGAIN: there is
  * no such state. */
 static int list_find_past(struct kinf_listing *list)
@@ -148,11 +121,12 @@ static int list_find_past(struct kinf_listing *list)
 
 		if (!list->feeds[i].visible)
 			continue; /* it has had no objects so far */
-		int r = as_of_new(list->feeds[i].definition.id, seq, as_of);
-		if (r == 0)
-			r = as_of_renew(*as_of, snapshot, SIZE_MAX);
-		if (r == LAPPED)
-			return list_explain_gone(list, &list->feeds[i], *as_of, seq);
+		int r = past_open(
+			snapshot, &list->feeds[i], seq, as_of, list->words, sizeof(list->words));
+		if (r > 0 && list->query.continues) {
+			*list->words = '\0'; /* kinf_result() knows a token's sentence */
+			return GONE;
+		}
 		if (r != 0)
 			return r;
 		if (as_of_seq(*as_of) == list->feeds[i].visible)
@@ -212,6 +186,8 @@ int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 	list->taken_as = snapshot->taken_as;
 	r = query_init(&list->query, query);
 	list->left = list->query.limit ? list->query.limit : UINT64_MAX;
+	if (!list->query.at_event)
+		list->query.at_event = snapshot->at_event;
 	if (r == 0)
 		r = list_find_feeds(list, query->feed);
 	if (r == 0 && list->query.continues)

@@ -62,9 +62,21 @@ void age_between(struct bytes from, uint64_t now_ns, const char *none, char text
 		age_from_seconds(seconds < 0 ? 0 : (uint64_t)seconds, text);
 }
 
+static uint64_t age_fixed_ns;
+
+void age_set_now(uint64_t realtime_ns)
+{
+	age_fixed_ns = realtime_ns;
+}
+
+uint64_t age_now_ns(void)
+{
+	return age_fixed_ns ? age_fixed_ns : proc_realtime_ns();
+}
+
 void age_since(uint64_t time_ns, char text[AGE_SIZE])
 {
-	uint64_t now = proc_realtime_ns();
+	uint64_t now = age_now_ns();
 
 	age_from_seconds(now > time_ns ? (now - time_ns) / 1000000000 : 0, text);
 }

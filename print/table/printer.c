@@ -418,7 +418,7 @@ int printer_row(struct printer *printer, struct bytes body, const struct printer
 	CHECK_OBJ(printer, PRINTER_MAGIC);
 	struct printer_row row = {.text = &printer->text,
 		.fields = &printer->fields,
-		.now_ns = printer->now_ns ? printer->now_ns : proc_realtime_ns()};
+		.now_ns = printer->now_ns ? printer->now_ns : age_now_ns()};
 	size_t n = printer->n + printer->n_extra;
 	int r = value_read(body, &row.object);
 

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--at: the state as of a time, some time ago or an event, through get, describe, index and export."""
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from harness import eventually
+from harness.objects import pod
+from harness.store import whole
+
+
+def now():
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class Past:
+    """A store with a changing cluster, and what a watcher wrote down at each moment: (time, event, pods by key)."""
+
+    def __init__(self, shared):
+        self.simulator = shared.simulator()
+        self.store = shared.store("moments", simulator=self.simulator)
+        self.before = now()
+        self.simulator.put("pods", pod("old", "shop", node="n0"))
+        self.store.configure(whole("pods", indexes={"node": "spec.nodeName"}), whole("nodes"), retention={"time": "1h", "size": "64MiB"})
+        self.store.daemons()
+        self.store.wait_live("pods")
+        self.store.wait_live("nodes")
+        self.moments = []
+        self.change(lambda: self.simulator.put("pods", pod("a", node="n1")))
+        self.change(lambda: self.simulator.put("pods", pod("a", node="n2")))
+        self.change(lambda: self.simulator.put("pods", pod("b", node="n2")))
+        self.change(lambda: self.simulator.delete("pods", "web/a"))
+        self.change(lambda: self.simulator.put("pods", pod("b", node="n3")))
+
+    def change(self, act):
+        act()
+        self.store.wait_equal(self.simulator, "pods")
+        log = self.store.kinf("log", "pods", "-o", "json", check=True).lines
+        self.moments.append((now(), log[-1]["event"], self.simulator.truth("pods")))
+
+
+@pytest.fixture(scope="module")
+def past(shared):
+    return Past(shared)
+
+
+def names(truth):
+    return [f"pod/{obj['metadata']['name']}" for obj in truth.values()]
+
+
+def test_each_moment_shows_what_a_watcher_saw_then(past):
+    for at, event, truth in past.moments:
+        for when in (at, str(event)):
+            assert past.store.objects("pods", "--at", when) == truth
+            assert past.store.kinf("get", "pods", "--at", when, "-o", "name", check=True).stdout.split() == names(truth)
+            selected = past.store.kinf("get", "pods", "--at", when, "--index", "node=n2", "-o", "name", check=True).stdout.split()
+            assert selected == [name for name, obj in zip(names(truth), truth.values(), strict=True) if obj["spec"]["nodeName"] == "n2"]
+
+
+def test_the_very_time_of_a_change_shows_it_and_a_millisecond_before_does_not(past):
+    log = {entry["event"]: entry["time"] for entry in past.store.kinf("log", "pods", "-o", "json", check=True).lines}
+    for before, (_, event, truth) in zip(past.moments, past.moments[1:], strict=False):
+        recorded = datetime.fromisoformat(log[event])  # cut to milliseconds
+        assert past.store.objects("pods", "--at", (recorded + timedelta(milliseconds=1)).isoformat()) == truth
+        assert past.store.objects("pods", "--at", (recorded - timedelta(microseconds=1)).isoformat()) == before[2]
+
+
+def test_how_long_ago(past):
+    eventually(lambda: past.store.objects("pods", "--at", "50ms") == past.moments[-1][2])
+    early = past.store.kinf("get", "pods", "--at", "1h")
+    assert early.status == 1 and "nothing is known of" in early.stderr
+
+
+def test_one_object_deleted_or_created_since(past):
+    at, _, _ = past.moments[1]
+    kinf = past.store.kinf
+    assert kinf("get", "pod", "-n", "web", "a", "--at", at, "-o", "jsonpath={.spec.nodeName}", check=True).stdout == "n2"
+    assert kinf("get", "pod", "web/b", "--at", at).stderr == 'Error: pods "web/b" not found\n'
+    text = kinf("describe", "pod", "web/a", "--at", at, check=True).stdout
+    assert "Node:" in text and "n2" in text and "Deleted:" not in text
+    rows = [line.split()[1] for line in text[text.index("History:"):].splitlines()[2:]]
+    assert rows == ["ADDED", "MODIFIED"]
+    assert kinf("describe", "pod", "web/b", "--at", at).stderr == 'Error: pods "web/b" not found\n'
+
+
+def test_values_of_an_index(past):
+    for at, event, truth in past.moments:
+        nodes = [obj["spec"]["nodeName"] for obj in truth.values()]
+        for when in (at, str(event)):
+            values = past.store.kinf("index", "pods", "node", "--at", when, check=True).stdout
+            assert values == "".join(f"{node}\t{nodes.count(node)}\n" for node in sorted(set(nodes)))
+    bare = past.store.kinf("index", "pods", "--at", past.moments[0][0])
+    assert bare.status == 2 and "name it" in bare.stderr
+
+
+def test_an_export_is_of_then(past):
+    at, _, truth = past.moments[1]
+    exported = past.store.kinf("export", "pods", "--full", "--at", at, check=True).json["items"]
+    assert exported == list(truth.values())
+    early = past.store.kinf("export", "pods", "--at", "1")
+    assert early.status == 1 and early.stdout.count("items") <= 1 and "its first list ended with event" in early.stderr
+    partial = past.store.kinf("export", "--at", str(past.moments[0][1]), check=True)
+    assert [item["metadata"]["name"] for item in partial.json["items"]] == [obj["metadata"]["name"] for obj in past.moments[0][2].values()]
+
+
+def test_ages_are_of_then(past):
+    at, _, _ = past.moments[0]
+    eventually(lambda: (datetime.now(timezone.utc) - datetime.fromisoformat(at)).total_seconds() > 2)
+    table = past.store.kinf("get", "pods", "--at", at, "-o", "json", check=True).json
+    created = {item["metadata"]["name"]: item["metadata"]["creationTimestamp"] for item in table["items"]}
+    lines = past.store.kinf("get", "pods", "--at", at, "--no-headers", check=True).stdout.splitlines()
+    for line in lines:
+        fields = line.split()
+        age = int(datetime.fromisoformat(at).timestamp() - datetime.fromisoformat(created[fields[1]]).timestamp())
+        if age < 100:
+            assert fields[-1] == f"{age}s", line
+
+
+def test_what_can_not_be_shown_is_explained(past):
+    for when, status, sentence in (
+        ("2001-01-01T00:00:00Z", 1, "nothing is known of 2001-01-01T00:00:00Z: the history begins at 20"),
+        (past.before, 1, "nothing is known of "),
+        ("2101-01-01T00:00:00Z", 2, "'2101-01-01T00:00:00Z' is in the future: it is 20"),
+        ("yesterday", 2, "--at: 'yesterday' is no time: write one such as 20"),
+        ("0", 2, "the first event is 1"),
+        ("999999", 1, "event 999999 is not there yet; the newest is "),
+        ("1", 1, "the state of 'pods' as of event 1 is not known: its first list ended with event "),
+        ("", 2, "'' is no time"),
+    ):
+        for command in (["get", "pods"], ["describe", "pods"], ["index", "pods", "node"], ["export", "pods"]):
+            answer = past.store.kinf(*command, "--at", when)
+            assert answer.status == status and sentence in answer.stderr, (command, answer)
+
+
+def test_a_feed_that_was_listed_later(workspace):
+    simulator = workspace.simulator()
+    simulator.put("pods", pod("a"))
+    simulator.put("nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
+    store = workspace.store(simulator=simulator)
+    store.configure(whole("pods")).daemons()
+    store.wait_equal(simulator, "pods")
+    at = now()
+    store.configure(whole("pods"), whole("nodes"))
+    store.kinf("reload", check=True)
+    store.wait_equal(simulator, "nodes")
+    assert list(store.objects("pods", "--at", at)) == ["web/a"]
+    answer = store.kinf("get", "nodes", "--at", at)
+    assert answer.status == 1 and "the state of 'nodes' as of event" in answer.stderr and "its first list ended with" in answer.stderr
+    exported = store.kinf("export", "--at", at, check=True)
+    assert [item["kind"] for item in exported.json["items"]] == ["Pod"] and "note: not exported: the state of 'nodes'" in exported.stderr
+
+
+def test_a_stopped_store_and_a_copy(past, tmp_path):
+    at, _, truth = past.moments[2]
+    past.store.kinf("backup", f"{tmp_path}/copy/", check=True)
+    answer = past.store.kinf("get", "pods", "--at", at, "-o", "json", "--store", str(tmp_path / "copy"), check=True)
+    assert answer.json["items"] == list(truth.values())
