@@ -765,8 +765,20 @@ static int main_loop(struct serve *serve)
 	return 0;
 }
 
+static struct {
+	const char *at;
+} main_options;
+
 static int main_run(struct daemon *daemon)
 {
+	char **at = &daemon->config->serve.at;
+
+	if (main_options.at) {
+		free(*at);
+		*at = strdup(main_options.at);
+		if (!*at)
+			return daemon_end(daemon, err_set(-ENOMEM, "--at"));
+	}
 	struct serve serve = {.directory_fd = -1, .lock_fd = -1};
 	int r = main_open_home(daemon, &serve.home);
 
@@ -785,6 +797,10 @@ static int main_run(struct daemon *daemon)
 
 int main(int argc, char **argv)
 {
+	static const struct option_spec specs[] = {{0, "at", OPTION_TEXT, 0, "WHEN",
+		"serve the past, which then stands still: serve.at of kinf.yaml(5)"}};
+	static const struct options_group options = {
+		"The past", specs, ARRAY_SIZE(specs), &main_options};
 	static const struct daemon_program program = {
 		.name = "kinf-serve",
 		.about = "Answers get, list and watch over HTTP as the API server does, from a "
@@ -793,6 +809,7 @@ int main(int argc, char **argv)
 		.control_socket = "control.serve",
 		.user = CONFIG_SERVE,
 		.check = check_all,
+		.options = &options,
 		.run = main_run,
 	};
 

@@ -92,6 +92,7 @@ struct config_serve {
 	bool separate;                       /* not started by kinf run */
 	bool forward;
 	bool quorum;               /* freshness: quorum */
+	char *at;                  /* the state of then is served; NULL: the newest */
 	uint64_t max_staleness_ns; /* 0: any */
 	uint64_t offline_grace_ns;
 	char *metrics; /* addresses; NULL: none */

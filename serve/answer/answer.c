@@ -56,6 +56,9 @@ int answer_open(const struct answer_options *options, struct answer **ret_answer
 	answer->max_staleness_ns = options->config->serve.max_staleness_ns;
 	answer->forward = options->config->serve.forward;
 	answer->quorum = options->config->serve.quorum;
+	if (options->config->serve.at && options->config->serve.forward)
+		return err_say(ERR_CONFIG, "serve.at shows the past, and forward: on would mix it "
+					   "with the present: set one of them only");
 	answer_measure_open(answer);
 	answer->n_workers = options->n_workers;
 	answer->wake = calloc(options->n_workers, sizeof(*answer->wake));
@@ -63,7 +66,8 @@ int answer_open(const struct answer_options *options, struct answer **ret_answer
 		return err_set(-ENOMEM, "serving with %u workers", options->n_workers);
 	for (unsigned i = 0; i < options->n_workers; i++)
 		answer->wake[i] = options->workers[i];
-	int r = catalog_open(options->config->store, answer_news, answer, &answer->catalog);
+	int r = catalog_open(options->config->store, options->config->serve.at, answer_news, answer,
+		&answer->catalog);
 	if (r < 0)
 		return r;
 	*ret_answer = TAKE(answer);

@@ -46,9 +46,12 @@ static int get_object(struct answer_request *request, struct buf *out)
 
 	if (r != 0)
 		return r;
-	r = snapshot_get(snapshot, request->feed->id, buf_bytes(&request->key), &record);
+	r = catalog_get(request->worker->answer->catalog, snapshot, request->feed,
+		buf_bytes(&request->key), &record);
 	if (r == NOT_FOUND)
 		return get_not_found(request);
+	if (r == LAPPED || r == GONE)
+		return api_status_too_old(&request->status);
 	r = r == FOUND ? answer_form_check(request) : r;
 	if (r == 0)
 		r = answer_encode_object(&encoder, record.body, out);

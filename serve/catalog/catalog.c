@@ -14,7 +14,8 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "reader/kinf.h"
+#include "print/table/age.h"
+#include "reader/past.h"
 #include "store/ring/progress_request.h"
 #include "store/ring/ring.h"
 
@@ -38,6 +39,7 @@ struct catalog {
 	struct store *store;
 	struct kinf *kinf; /* for states */
 	struct kinf_snapshot *kinf_snapshot;
+	uint64_t at; /* the last event of the log that is shown; UINT64_MAX: all */
 	catalog_news_fn *news;
 	void *argument;
 	pthread_t thread;
@@ -236,7 +238,7 @@ static int catalog_read_log(struct catalog *c)
 	while (r == 0 && (r = catalog_next(c, log, &record)) == FOUND) {
 		struct catalog_feed *feed = catalog_by_id(c, record.feed);
 
-		if (feed)
+		if (feed && record.seq <= c->at)
 			r = timeline_add(&feed->timeline, &record);
 		if (r == 0)
 			c->examined = record.seq;
@@ -249,6 +251,18 @@ struct catalog_settling {
 	uint64_t end;
 	bool any;
 };
+
+/* Settles T at END, with the RV of the last entry up to there. */
+static void catalog_settle_past(
+	struct timeline *t, const struct feed_checkpoint *checkpoint, uint64_t end)
+{
+	struct feed_checkpoint then = *checkpoint;
+	char rv[TIMELINE_RV_SIZE];
+
+	timeline_last(t, rv);
+	then.rv = bytes_str(rv);
+	timeline_settle(t, &then, end);
+}
 
 static int catalog_settle_one(void *argument, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
@@ -263,7 +277,10 @@ static int catalog_settle_one(void *argument, const struct feed_definition *defi
 	timeline_rv newest = t->newest;
 	bool was_listed = t->visible != 0;
 
-	timeline_settle(t, checkpoint, settling->end);
+	if (settling->catalog->at != UINT64_MAX) /* its RV is one of the present */
+		catalog_settle_past(t, checkpoint, settling->end);
+	else
+		timeline_settle(t, checkpoint, settling->end);
 	uint64_t shown = t->n > t->first ? t->entries[t->n - 1].seq : t->gone;
 	if (newest != t->newest || shown != feed->shown || was_listed != (t->visible != 0)) {
 		(void)__atomic_add_fetch(&feed->news, 1, __ATOMIC_ACQ_REL);
@@ -296,6 +313,10 @@ static int catalog_take(struct catalog *c, bool *ret_any)
 	uint64_t hash, horizon;
 	size_t before = c->n;
 
+	if (c->uuid_known && c->at != UINT64_MAX &&
+		memcmp(c->uuid, snapshot_uuid(c->snapshot), sizeof(c->uuid)) != 0)
+		return err_say(-ESTALE, "the store began a new journal: the state that was served "
+					"is gone with the one before");
 	if (c->uuid_known && memcmp(c->uuid, snapshot_uuid(c->snapshot), sizeof(c->uuid)) != 0) {
 		catalog_drop_all(c, true);
 		c->examined = 0;
@@ -319,7 +340,8 @@ static int catalog_take(struct catalog *c, bool *ret_any)
 	}
 	if (r == 0)
 		r = catalog_read_log(c);
-	struct catalog_settling settling = {c, meta.next_seq - 1, false};
+	struct catalog_settling settling = {
+		c, meta.next_seq - 1 < c->at ? meta.next_seq - 1 : c->at, false};
 	if (r == 0)
 		r = catalog_settle(c, &settling);
 	*ret_any |= settling.any || before != c->n;
@@ -339,6 +361,12 @@ static int catalog_take_state(void *argument, const struct kinf_feed_info *info)
 			(void)__atomic_add_fetch(&feed->states, 1, __ATOMIC_ACQ_REL);
 			(void)__atomic_add_fetch(&feed->news, 1, __ATOMIC_ACQ_REL);
 			c->states_changed = true;
+		}
+		if (c->at != UINT64_MAX) { /* the past is never stale */
+			(void)snprintf(feed->state, sizeof(feed->state), "live");
+			(void)snprintf(feed->why, sizeof(feed->why),
+				"its first list is later than the state that is served");
+			return 0;
 		}
 		feed->age_seconds = info->last_contact_seconds;
 		memcpy(feed->state, info->state, sizeof(feed->state));
@@ -447,8 +475,26 @@ static void *catalog_run(void *argument)
 
 /* ---- the interface ------------------------------------------------------ */
 
-int catalog_open(
-	const char *directory, catalog_news_fn *news, void *argument, struct catalog **ret_catalog)
+/* Finds the event that AT means, and makes ages count to it. */
+static int catalog_go_to(struct catalog *c, const char *at)
+{
+	struct past when;
+	int r = past_parse(at, proc_realtime_ns(), &when);
+
+	if (r < 0)
+		return r;
+	r = kinf_snapshot_open(c->kinf, &c->kinf_snapshot);
+	if (r == 0)
+		r = past_enter(c->kinf_snapshot, &when);
+	if (r != 0)
+		return err_say(r < 0 ? r : -ESTALE, "%s", kinf_error(c->kinf));
+	c->at = when.event;
+	age_set_now(when.time_ns);
+	return 0;
+}
+
+int catalog_open(const char *directory, const char *at, catalog_news_fn *news, void *argument,
+	struct catalog **ret_catalog)
 {
 	CLEANUP(catalog_close) struct catalog *c = calloc(1, sizeof(*c));
 	const struct store_options options = {.check = true};
@@ -457,6 +503,7 @@ int catalog_open(
 	if (!c)
 		return err_set(-ENOMEM, "the feeds to serve");
 	*c = (struct catalog){.magic = CATALOG_MAGIC,
+		.at = UINT64_MAX,
 		.news = news,
 		.argument = argument,
 		.reason = "the feeds were not read yet"};
@@ -471,6 +518,9 @@ int catalog_open(
 	r = kinf_open(directory, &c->kinf);
 	if (r < 0)
 		return err_say(r, "%s", kinf_error(c->kinf));
+	r = at ? catalog_go_to(c, at) : 0;
+	if (r < 0)
+		return err_add(r, "the state as of '%s' (serve.at)", at);
 	(void)catalog_refresh(c); /* for the first answers */
 	catalog_take_states(c);
 	(void)catalog_refresh(c);
@@ -480,6 +530,19 @@ int catalog_open(
 	c->thread_runs = true;
 	*ret_catalog = TAKE(c);
 	return 0;
+}
+
+int catalog_get(struct catalog *c, struct snapshot *snapshot, const struct catalog_feed *feed,
+	struct bytes key, struct record *ret_record)
+{
+	CLEANUP(as_of_free) struct as_of *as_of = NULL;
+
+	if (c->at == UINT64_MAX)
+		return snapshot_get(snapshot, feed->id, key, ret_record);
+	int r = as_of_new(feed->id, c->at, &as_of);
+	if (r == 0)
+		r = as_of_renew(as_of, snapshot, SIZE_MAX);
+	return r == 0 ? as_of_get(as_of, key, ret_record) : r;
 }
 
 void catalog_close(struct catalog **catalog)

@@ -5,7 +5,7 @@
  * checkpoints every 500 ms, every 50 ms while a client waits (a bookmark does not wake it), and
  * calls `news` after a change.
  *
- *	catalog_open(directory, news, argument, &catalog);
+ *	catalog_open(directory, at, news, argument, &catalog);
  *	catalog_find(catalog, &request, &feed, &answer)     a reference to the feed that can answer
  *	catalog_lock(catalog); timeline_seek(&feed->timeline, ...); catalog_unlock(catalog);
  *	catalog_release(&feed);
@@ -48,8 +48,9 @@ struct catalog_feed {
 typedef void catalog_news_fn(void *argument);
 
 /* NEWS is called on the feeder's thread. */
-int catalog_open(
-	const char *directory, catalog_news_fn *news, void *argument, struct catalog **ret_catalog);
+/* AT: shows the state as of then and no change after it (reader/past.h); NULL: the newest. */
+int catalog_open(const char *directory, const char *at, catalog_news_fn *news, void *argument,
+	struct catalog **ret_catalog);
 void catalog_close(struct catalog **catalog);
 
 struct store *catalog_store(struct catalog *catalog);
@@ -78,6 +79,11 @@ void catalog_release(struct catalog_feed **feed);
  * non-zero. */
 typedef int catalog_feed_fn(void *argument, struct catalog_feed *feed);
 int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument);
+
+/* Gets an object of FEED in the state shown. Returns: as snapshot_get(); LAPPED, GONE: that is not
+ * kept any more. */
+int catalog_get(struct catalog *catalog, struct snapshot *snapshot, const struct catalog_feed *feed,
+	struct bytes key, struct record *ret_record);
 
 /* The entries of a feed after a position. */
 #define CATALOG_ENTRIES 32

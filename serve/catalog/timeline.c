@@ -346,6 +346,15 @@ void timeline_rv_at(const struct timeline *t, uint64_t seq, char text[TIMELINE_R
 		timeline_rv_format(t->oldest, text);
 }
 
+void timeline_last(const struct timeline *t, char text[TIMELINE_RV_SIZE])
+{
+	text[0] = '\0';
+	if (t->n > t->first && !t->opaque)
+		timeline_rv_format(t->entries[t->n - 1].rv, text);
+	else if (t->has_oldest && !t->opaque)
+		timeline_rv_format(t->oldest, text);
+}
+
 void timeline_oldest(const struct timeline *t, char text[TIMELINE_RV_SIZE])
 {
 	if (t->has_oldest && !t->opaque)

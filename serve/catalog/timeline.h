@@ -93,6 +93,8 @@ int timeline_next(
 uint64_t timeline_settled(const struct timeline *timeline, uint64_t seq);
 /* Writes the RV of the state as of SEQ, a settled one; "" if unknown. */
 void timeline_rv_at(const struct timeline *timeline, uint64_t seq, char text[TIMELINE_RV_SIZE]);
+/* Writes the RV of the last record added, trimmed or not; "" if it is not known. */
+void timeline_last(const struct timeline *timeline, char text[TIMELINE_RV_SIZE]);
 /* Writes O, as it is shown to clients. */
 void timeline_oldest(const struct timeline *timeline, char text[TIMELINE_RV_SIZE]);
 

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """--at: the state as of a time, some time ago or an event, through get, describe, index and export."""
 
+import os
+import subprocess
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from harness import eventually
 from harness.objects import pod
+from harness.process import program
+from harness.serve import TABLE, Serve
 from harness.store import whole
 
 
@@ -156,3 +160,77 @@ def test_a_stopped_store_and_a_copy(past, tmp_path):
     past.store.kinf("backup", f"{tmp_path}/copy/", check=True)
     answer = past.store.kinf("get", "pods", "--at", at, "-o", "json", "--store", str(tmp_path / "copy"), check=True)
     assert answer.json["items"] == list(truth.values())
+
+
+# ---- kinf-serve --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("at", "sentence"), [
+    ("2001-01-01T00:00:00Z", "nothing is known of 2001-01-01T00:00:00Z: the history begins at"),
+    ("2101-01-01T00:00:00Z", "is in the future"),
+    ("noon", "is no time"),
+    ("999999", "event 999999 is not there yet"),
+])
+def test_a_past_that_can_not_be_served_ends_the_start(past, at, sentence):
+    past.store.configure(whole("pods"), whole("nodes"), serve={"listen": ["unix"]})
+    ended = subprocess.run([program("kinf-serve"), "--at", at], env={**os.environ, **past.store.env}, capture_output=True, text=True, timeout=20, check=False)
+    assert ended.returncode != 0 and sentence in ended.stderr, ended
+
+
+@pytest.fixture(scope="module")
+def served(past):
+    """kinf-serve with the third moment, and another change of the cluster after it."""
+    at, _, truth = past.moments[2]
+    past.store.configure(whole("pods", indexes={"node": "spec.nodeName"}), whole("nodes"), retention={"time": "1h", "size": "64MiB"},
+                         serve={"listen": ["unix"], "at": at})
+    return Serve(past.store, past.simulator), truth
+
+
+PODS = "/api/v1/pods"
+
+
+def test_the_past_as_an_api_server(past, served):
+    serve, truth = served
+    listed = serve.ask(PODS).json
+    assert [without_kind(obj) for obj in listed["items"]] == [without_kind(obj) for obj in truth.values()]
+    assert listed["metadata"]["resourceVersion"] == max((obj["metadata"]["resourceVersion"] for obj in truth.values()), key=int)
+    assert serve.ask(PODS + "?fieldSelector=spec.nodeName%3Dn2").names == ["a", "b"]
+    first = serve.ask(PODS + "?limit=1").json
+    rest = serve.ask(PODS + "?limit=5&continue=" + first["metadata"]["continue"]).names
+    assert [obj["metadata"]["name"] for obj in first["items"]] + rest == ["old", "a", "b"]
+    assert without_kind(serve.ask("/api/v1/namespaces/web/pods/a").json) == without_kind(truth["web/a"])
+    assert without_kind(serve.ask("/api/v1/namespaces/web/pods/b").json) == without_kind(truth["web/b"])
+    assert [row["cells"][0] for row in serve.ask(PODS, accept=TABLE).json["rows"]] == ["old", "a", "b"]
+    assert serve.ask("/api/v1/nodes").names == []
+    assert "warning" not in serve.ask(PODS).headers
+
+
+def without_kind(obj):
+    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
+
+
+def test_an_object_created_after_the_past_is_not_found(past, served):
+    serve, _ = served
+    past.simulator.put("pods", pod("late"))
+    past.store.wait_equal(past.simulator, "pods")
+    assert serve.ask("/api/v1/namespaces/web/pods/late").status == 404
+    assert serve.ask(PODS).names == ["old", "a", "b"]
+
+
+def test_a_watch_of_the_past_is_open_and_silent(past, served):
+    serve, truth = served
+    with serve.watch(PODS + "?watch=1&timeoutSeconds=2") as watch:
+        assert [event[:2] for event in watch.next(3)] == [("ADDED", "old"), ("ADDED", "a"), ("ADDED", "b")]
+        past.simulator.put("pods", pod("silent"))
+        past.store.wait_equal(past.simulator, "pods")
+        assert watch.rest() == []
+    rv = serve.ask(PODS).rv
+    with serve.watch(f"{PODS}?watch=1&timeoutSeconds=1&resourceVersion={rv}") as watch:
+        assert watch.rest() == []
+
+
+def test_the_past_is_not_written(served):
+    serve, _ = served
+    for method, path in (("POST", "/api/v1/namespaces/web/pods"), ("DELETE", "/api/v1/namespaces/web/pods/a"),
+                         ("PUT", "/api/v1/namespaces/web/pods/a"), ("PATCH", "/api/v1/namespaces/web/pods/a")):
+        assert serve.ask(path, method=method, body="{}", content_type="application/json").status == 405
