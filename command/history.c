@@ -16,6 +16,7 @@
 #include "common/err.h"
 #include "common/output.h"
 #include "common/text/timestamp.h"
+#include "common/value/path.h"
 #include "common/value/json.h"
 #include "print/fields.h"
 #include "print/print.h"
@@ -72,7 +73,8 @@ static int history_form(const char *output, bool *ret_json)
 /* ---- one object --------------------------------------------------------- */
 
 struct object_args {
-	const char *namespace_, *output;
+	const char *namespace_, *output, *fields;
+	uint64_t since_ns;
 };
 
 #define AT(field) offsetof(struct object_args, field)
@@ -83,6 +85,11 @@ static const struct option_spec history_options[] = {
 	{'o', "output", OPTION_TEXT, AT(output), "FORMAT",
 		"text, or json (one version a line, with the old and new values of its fields)",
 		"text|json"},
+	{0, "since", OPTION_DURATION, AT(since_ns), "D",
+		"only versions of the last D, such as 10m"},
+	{0, "fields", OPTION_TEXT, AT(fields), "PATH",
+		"only changes of this field and of those below it, such as spec or "
+		"status.conditions"},
 };
 #undef AT
 
@@ -93,6 +100,8 @@ struct object_walk {
 	struct kinf_feed_info info;
 	const char *feed, *namespace_, *name;
 	bool json;
+	uint64_t since_ns;          /* CLOCK_REALTIME */
+	const char *fields;         /* only changes below this path; NULL: all */
 	struct kinf_object *before; /* the previous version; NULL: none */
 	struct kinf_object *from;   /* of diff: the state as of FROM_EVENT */
 	uint64_t from_event, first_event;
@@ -114,18 +123,22 @@ static int history_print_version(struct object_walk *walk, const struct kinf_cha
 	const struct kinf_object *object = &change->object;
 	bool compare = walk->before && strcmp(change->type, "MODIFIED") == 0;
 	char age[AGE_SIZE];
-	size_t n = 0;
+	size_t n = 0, begin = out->size;
 	int r;
 
+	if (change->time_ns < walk->since_ns)
+		return 0;
 	if (walk->json) {
 		history_put_json(out, change);
 		r = history_put_json_managers(out, object);
 		if (r == 0 && compare) {
 			buf_str(out, ",\"changes\":");
-			r = fields_put(
-				FIELDS_JSON, walk->info.resource, walk->before, object, out, &n);
+			r = fields_put_under(FIELDS_JSON, walk->info.resource, walk->fields,
+				walk->before, object, out, &n);
 		}
 		buf_str(out, "}\n");
+		if (walk->fields && compare && !n)
+			out->size = begin;
 		return r;
 	}
 	age_since(change->time_ns, age);
@@ -142,8 +155,11 @@ static int history_print_version(struct object_walk *walk, const struct kinf_cha
 		out->size = size;
 	buf_byte(out, '\n');
 	if (r == 0 && compare)
-		r = fields_put(FIELDS_LINES, walk->info.resource, walk->before, object, out, &n);
-	if (r == 0 && compare && !n)
+		r = fields_put_under(FIELDS_LINES, walk->info.resource, walk->fields, walk->before,
+			object, out, &n);
+	if (walk->fields && compare && !n)
+		out->size = begin;
+	else if (r == 0 && compare && !n)
 		buf_str(out, "    (only metadata.resourceVersion or metadata.managedFields)\n");
 	return r;
 }
@@ -221,6 +237,7 @@ static int history_end(struct object_walk *walk, int result)
 int command_history(int argc, char **argv)
 {
 	CLEANUP(history_release) struct object_walk walk = {.out = BUF_INIT};
+	CLEANUP(path_free) struct path *path = NULL;
 	struct object_args args = {0};
 	struct config_flags flags = {0};
 	int first;
@@ -237,8 +254,14 @@ int command_history(int argc, char **argv)
 
 	if (r == 0)
 		r = history_form(args.output, &walk.json);
+	if (r == 0 && args.fields)
+		r = path_parse(args.fields, &path);
 	if (r != 0)
 		return command_usage(&options, r);
+	uint64_t now_ns = proc_realtime_ns();
+	if (args.since_ns && args.since_ns < now_ns)
+		walk.since_ns = now_ns - args.since_ns;
+	walk.fields = path ? path_text(path) : NULL;
 	r = history_open(
 		&walk, &options, &flags, argv + first, (size_t)(argc - first), args.namespace_);
 	if (r != PROC_OK)

@@ -15,6 +15,7 @@
 struct fields {
 	enum fields_form form;
 	bool secret;
+	const char *under; /* NULL: all */
 	struct buf *out;
 	size_t n;
 };
@@ -57,6 +58,13 @@ static int fields_put_value(
 	return buf_error(fields->out);
 }
 
+static bool fields_is_under(const char *path, const char *under)
+{
+	size_t size = under ? strlen(under) : 0;
+
+	return !size || (strncmp(path, under, size) == 0 && strchr(".[", path[size]));
+}
+
 static int fields_add(
 	void *arg, const char *path, const struct value *before, const struct value *after)
 {
@@ -67,7 +75,8 @@ static int fields_add(
 	int r = 0;
 
 	if (strcmp(path, "metadata.resourceVersion") == 0 ||
-		strncmp(path, "metadata.managedFields", 22) == 0)
+		strncmp(path, "metadata.managedFields", 22) == 0 ||
+		!fields_is_under(path, fields->under))
 		return 0;
 	size_t n = fields->n++;
 	switch (fields->form) {
@@ -108,8 +117,17 @@ static int fields_add(
 int fields_put(enum fields_form form, const char *resource, const struct kinf_object *before,
 	const struct kinf_object *after, struct buf *out, size_t *ret_n)
 {
-	struct fields fields = {
-		.form = form, .secret = strcmp(resource, "secrets") == 0, .out = out};
+	return fields_put_under(form, resource, NULL, before, after, out, ret_n);
+}
+
+int fields_put_under(enum fields_form form, const char *resource, const char *under,
+	const struct kinf_object *before, const struct kinf_object *after, struct buf *out,
+	size_t *ret_n)
+{
+	struct fields fields = {.form = form,
+		.secret = strcmp(resource, "secrets") == 0,
+		.under = under,
+		.out = out};
 	int r = 0;
 
 	buf_str(out, form == FIELDS_JSON ? "[" : "");

@@ -21,6 +21,10 @@ enum fields_form {
  * their number. Returns 0 or an error. */
 int fields_put(enum fields_form form, const char *resource, const struct kinf_object *before,
 	const struct kinf_object *after, struct buf *out, size_t *ret_n);
+/* The same for the fields at and below the path UNDER; NULL: all. */
+int fields_put_under(enum fields_form form, const char *resource, const char *under,
+	const struct kinf_object *before, const struct kinf_object *after, struct buf *out,
+	size_t *ret_n);
 
 /* Appends the authors of the newest change, by metadata.managedFields, with commas between them.
  * Appends nothing if the object has no such field; the default of `drop` takes it away. */

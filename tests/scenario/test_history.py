@@ -142,3 +142,16 @@ def test_log_of_all_feeds_names_the_one_that_was_never_listed(simulator, store):
     eventually(lambda: store.feed_status("pods")["state"] == "forbidden")
     answer = store.kinf("log")
     assert (answer.status, answer.stdout) == (1, "") and "Error: pods can't be read: 403" in answer.stderr, answer
+
+
+def test_history_of_some_fields_and_of_the_last_minutes(kinf):
+    labels = lines(kinf("history", "pods/web/front", "-o", "json", "--fields", "metadata.labels", check=True))
+    assert [(v["type"], [c["path"] for c in v.get("changes", [])]) for v in labels] == [
+        ("ADDED", []), ("MODIFIED", ["metadata.labels.app"]), ("DELETED", [])]
+    text = kinf("history", "pods/web/front", "--fields", "spec", check=True).stdout
+    assert "spec.nodeName: n1 -> n2" in text and "labels" not in text and text.count("MODIFIED") == 1
+    assert kinf("history", "pods/web/front", "--fields", "metadata.label", check=True).stdout.count("MODIFIED") == 0
+    assert kinf("history", "pods/web/front", "--since", "1ms", check=True).stdout == ""
+    assert len(lines(kinf("history", "pods/web/front", "--since", "1h", "-o", "json", check=True))) == 4
+    wrong = kinf("history", "pods/web/front", "--fields", "a[")
+    assert wrong.status == 2 and "field path 'a['" in wrong.stderr
