@@ -6,7 +6,8 @@
  *	past_enter(snapshot, &when)                from here on it shows that state
  *	kinf_get(), kinf_list(), kinf_history(), kinf_index_values() ...
  *
- * A feed that was listed later, or whose history is no longer kept, gives KINF_GONE with a sentence.
+ * A feed that was listed later, or whose history is no longer kept, gives KINF_GONE with a
+ * sentence.
  */
 #ifndef READER_PAST_H
 #define READER_PAST_H

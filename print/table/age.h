@@ -17,7 +17,8 @@ void age_from_seconds(uint64_t seconds, char text[AGE_SIZE]);
  * "<unknown>" if it is Go's zero time, "<invalid>" if it lies in the future. */
 void age_between(struct bytes from, uint64_t now_ns, const char *none, char text[AGE_SIZE]);
 
-/* Sets the moment that ages are counted to, for the whole process: of a state of the past. 0: now. */
+/* Sets the moment that ages are counted to, for the whole process: that of a state of the past. 0:
+ * now. */
 void age_set_now(uint64_t realtime_ns);
 uint64_t age_now_ns(void);
 
