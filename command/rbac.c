@@ -103,10 +103,11 @@ static void rbac_release(struct rbac *rbac)
 }
 
 static const struct rbac_builtin {
-	const char *group, *plural, *singular, *short_names;
+	const char *group, *plural, *kind, *short_names;
 } rbac_builtins[] = {
-#define RESOURCE(group, plural, singular, short_names) {group, plural, singular, short_names},
-#include "command/rbac.def"
+#define RESOURCE(group, version, plural, kind, short_names, scope) \
+	{group, plural, kind, short_names},
+#include "common/value/resources.def"
 #undef RESOURCE
 };
 
@@ -160,7 +161,7 @@ static bool rbac_find_builtin(struct rbac_rule *rule, bool written)
 
 		if ((written && strcmp(rule->group, b->group) != 0) ||
 			(strcasecmp(rule->resource, b->plural) != 0 &&
-				strcasecmp(rule->resource, b->singular) != 0 &&
+				strcasecmp(rule->resource, b->kind) != 0 &&
 				!rbac_is_short_name(b->short_names, rule->resource)))
 			continue;
 		(void)snprintf(rule->resource, sizeof(rule->resource), "%s", b->plural);

@@ -2,9 +2,9 @@
 /*
  * kinf config rbac: the rights of the daemons' account at the API server, as YAML for kubectl
  * apply. They follow from the feeds of a configuration: a ClusterRole for feeds of all namespaces,
- * a Role in each named namespace, and their bindings. The API server is not asked: rbac.def has the
- * groups of its own resources; those of custom ones are in the name (widgets.example.com) or in the
- * store.
+ * a Role in each named namespace, and their bindings. The API server is not asked: resources.def
+ * has the groups of its own resources; those of custom ones are in the name (widgets.example.com)
+ * or in the store.
  */
 #ifndef COMMAND_RBAC_H
 #define COMMAND_RBAC_H

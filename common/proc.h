@@ -12,6 +12,7 @@ enum proc_exit {
 	PROC_OK = 0,
 	PROC_FAILED = 1,
 	PROC_USAGE = 2,
+	PROC_PARTLY = 3,     /* of kinf-reflector --import: something was left out */
 	PROC_IN_USE = 69,    /* another process has this role: restart after its end */
 	PROC_INTERNAL = 70,  /* damaged data or a failed check: restart, the data is rebuilt */
 	PROC_TEMPORARY = 75, /* restart later */

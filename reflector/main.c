@@ -8,7 +8,8 @@
 #include "common/cleanup.h"
 #include "common/daemon/daemon.h"
 #include "common/err.h"
-#include "reflector/import.h"
+#include "common/proc.h"
+#include "reflector/import/import.h"
 #include "reflector/loop.h"
 #include "reflector/net/kubeconfig.h"
 #include "store/env/home.h"
@@ -114,23 +115,26 @@ static int check(const struct config *config)
 }
 
 static struct {
-	const char *file;
+	struct option_texts sources;
 } import;
 
 static int import_instead(const struct config *config)
 {
-	return import.file ? import_file(config, import.file) : END;
+	if (!import.sources.n)
+		return END;
+	int r = import_sources(config, import.sources.items, import.sources.n);
+	return r == GONE ? PROC_PARTLY : r;
 }
 
 static bool import_is_asked(void)
 {
-	return import.file;
+	return import.sources.n;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option_spec specs[] = {{0, "import", OPTION_TEXT, 0, "FILE",
-		"make a new store of the objects in FILE, then exit: 'kinf import' runs this"}};
+	static const struct option_spec specs[] = {{0, "import", OPTION_TEXTS, 0, "SOURCE",
+		"make a new store of the objects in SOURCE, then exit: 'kinf import' runs this"}};
 	static const struct options_group options = {
 		"Importing", specs, ARRAY_SIZE(specs), &import};
 	static const char *const commands[] = {"relist", "compact", NULL};

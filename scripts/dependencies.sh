@@ -7,7 +7,7 @@
 set -eu
 
 packages='gcc g++ make pkg-config libcurl4-openssl-dev libmsgpack-dev liblmdb-dev libcriterion-dev
-libsimdjson-dev libyaml-dev libisal-dev libxxhash-dev libmicrohttpd-dev python3 python3-pyte python3-pytest python3-pytest-xdist python3-yaml
+libsimdjson-dev libyaml-dev libarchive-dev libisal-dev libxxhash-dev libmicrohttpd-dev python3 python3-pyte python3-pytest python3-pytest-xdist python3-yaml
 python3-pip python3-setuptools python3-wheel openssl nghttp2-proxy libnghttp2-dev libssl-dev nghttp2-client curl
 zsh fish xfsprogs btrfs-progs systemd'
 
@@ -52,7 +52,7 @@ if [ ! -e build/arm64-root/usr/lib/aarch64-linux-gnu/libcriterion.so ]; then
     echo "dependencies: making build/arm64-root" >&2
     rm -rf build/arm64-root
     mkdir -p build
-    mmdebstrap --quiet --variant=extract --architectures=arm64 --include=libc6-dev,libstdc++-12-dev,libcurl4-openssl-dev,libmsgpack-dev,liblmdb-dev,libcriterion-dev,libsimdjson-dev,libyaml-dev,libxxhash-dev,libmicrohttpd-dev,libnghttp2-dev,libssl-dev,libisal-dev \
+    mmdebstrap --quiet --variant=extract --architectures=arm64 --include=libc6-dev,libstdc++-12-dev,libcurl4-openssl-dev,libmsgpack-dev,liblmdb-dev,libcriterion-dev,libsimdjson-dev,libyaml-dev,libarchive-dev,libxxhash-dev,libmicrohttpd-dev,libnghttp2-dev,libssl-dev,libisal-dev \
         bookworm build/arm64-root >&2
 fi
 # systemd does this at a start, where it runs.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf import FILE --store DIR: the reflector's program reads the file into a journal, the
+ * kinf import SOURCE... --store DIR: the reflector's program reads the sources into a journal, the
  * processor's builds the index.
  */
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include "command/manage/children.h"
 #include "command/manage/maintenance.h"
 #include "command/manage/partial.h"
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/daemon/signals.h"
 #include "common/err.h"
@@ -34,9 +35,42 @@ static void import_work_release(struct import_work *work)
 	cleanup_fd(&work->signals);
 }
 
-static int import_make(struct import_work *work, const char *file, const struct config_flags *flags)
+/* Appends to the arguments of a program. */
+static int import_add(struct option_texts *arguments, const char *text)
 {
-	char store[PATH_MAX], runtime[PATH_MAX], journal[PATH_MAX + 8], index[PATH_MAX + 8];
+	return ARRAY_ADD(arguments->items, arguments->n, arguments->room, text,
+		"the arguments of a program");
+}
+
+/* Runs the reflector's program on the SOURCES. Returns: 0; PROC_PARTLY; other exit statuses;
+ * errors. */
+static int import_read(struct import_work *work, char *const *sources, const char *store,
+	const char *configured, const char *config)
+{
+	CLEANUP(option_texts_release) struct option_texts arguments = {.n = 0};
+	const char *first[] = {"kinf-reflector", "--store", store, configured, config};
+	char journal[PATH_MAX + 8];
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < (configured ? 5 : 3); i++)
+		r = import_add(&arguments, first[i]);
+	for (; r == 0 && *sources; sources++) {
+		r = import_add(&arguments, "--import");
+		if (r == 0)
+			r = import_add(&arguments, *sources);
+	}
+	if (r == 0)
+		r = import_add(&arguments, NULL);
+	(void)snprintf(journal, sizeof(journal), "%s/journal", store);
+	return r < 0 ? r : maintenance_run(arguments.items, work->signals, "reading", journal);
+}
+
+/* Makes the store of FLAGS. Returns: 0; PROC_PARTLY: without what was named; other exit statuses of
+ * a program that has said why; errors. */
+static int import_make(
+	struct import_work *work, char *const *sources, const struct config_flags *flags)
+{
+	char store[PATH_MAX], runtime[PATH_MAX], index[PATH_MAX + 8];
 
 	int r = partial_begin(&work->partial, flags->store, PARTIAL_DIRECTORY);
 	if (r == 0)
@@ -45,20 +79,20 @@ static int import_make(struct import_work *work, const char *file, const struct 
 		r = partial_path(&work->partial, "run", runtime);
 	if (r == 0 && mkdir(runtime, 0700) < 0)
 		r = err_set(-errno, "making '%s'", runtime);
-	const char *configured = flags->file ? "--config" : "--cluster";
 	const char *config = flags->file ? flags->file : flags->cluster;
-	const char *reading[] = {"kinf-reflector", "--store", store, "--import", file,
-		config ? configured : NULL, config, NULL};
+	const char *configured = flags->file ? "--config" : config ? "--cluster" : NULL;
 	const char *indexing[] = {"kinf-processor", "--store", store, "--runtime-dir", runtime,
-		"--once", config ? configured : NULL, config, NULL};
+		"--once", configured, config, NULL};
 	if (r < 0)
 		return r;
-	(void)snprintf(journal, sizeof(journal), "%s/journal", store);
 	(void)snprintf(index, sizeof(index), "%s/index", store);
-	r = maintenance_run(reading, work->signals, "reading", journal);
+	int read = import_read(work, sources, store, configured, config);
+	if (read != 0 && read != PROC_PARTLY)
+		return read;
+	r = maintenance_run(indexing, work->signals, "building the index", index);
 	if (r == 0)
-		r = maintenance_run(indexing, work->signals, "building the index", index);
-	return r != 0 ? r : partial_end(&work->partial, IMPORTED);
+		r = partial_end(&work->partial, IMPORTED);
+	return r != 0 ? r : read;
 }
 
 int command_import(int argc, char **argv)
@@ -68,26 +102,33 @@ int command_import(int argc, char **argv)
 	struct config_flags flags = {0};
 	int first;
 	const struct options_group groups[] = {config_common_options(&flags)};
-	const struct options options = {"kinf import", "FILE",
-		"Makes the directory --store a store of the objects in FILE (- reads standard "
-		"input), a List as 'kubectl get -o json' and 'kinf export' print it: for tests, "
-		"and to look into what somebody has sent. Each kind becomes a feed. An object that "
-		"can't be stored, because it is nested too deep or its name is too long, is left "
-		"out and named. Indexes are those of the configuration.",
+	const struct options options = {"kinf import", "SOURCE...",
+		"Makes the directory --store a store of the objects in SOURCE: a file of JSON or "
+		"YAML, a directory or an archive (tar, zip) of such files, or - for standard "
+		"input. It takes what kubectl get -o json or yaml, kinf export, kubectl "
+		"cluster-info "
+		"dump, oc adm inspect and must-gather, support bundles of troubleshoot and Velero "
+		"write. Each kind becomes a feed. Several dumps of a cluster, the oldest first, "
+		"become its history. What can't be read or stored is left out and named. Indexes "
+		"are those of the configuration.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);
 
-	if (r == 0 && (argc - first != 1 || !*argv[first]))
-		r = options_bad(&options, "write one file, or - for standard input");
+	if (r == 0 && first == argc)
+		r = options_bad(&options, "name a file, a directory, or - for standard input");
+	for (int i = first; r == 0 && i < argc; i++)
+		if (!*argv[i])
+			r = options_bad(&options, "a SOURCE must not be empty");
 	if (r == 0 && (!flags.store || !*flags.store))
 		r = options_bad(&options, "name the new store with --store DIR");
 	if (r != 0)
 		return command_usage(&options, r);
 	work.signals = r = signals_open();
 	if (r >= 0)
-		r = import_make(&work, argv[first], &flags);
-	if (r != 0)
+		r = import_make(&work, argv + first, &flags);
+	if (r != 0 && r != PROC_PARTLY)
 		return r < 0 ? command_fail(r) : PROC_FAILED; /* the failed program has told why */
-	(void)printf("made the store '%s': read it with --store\n", flags.store);
-	return PROC_OK;
+	(void)printf("made the store '%s'%s: read it with --store\n", flags.store,
+		r == PROC_PARTLY ? " without what is named above" : "");
+	return r == PROC_PARTLY ? PROC_FAILED : PROC_OK;
 }

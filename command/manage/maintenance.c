@@ -102,22 +102,17 @@ int maintenance_run(const char *const *program, int signals, const char *what, c
 	struct pollfd wait = {.fd = signals, .events = POLLIN};
 	bool interrupted = false;
 	int status = 0, number;
-	char *argv[16];
-	size_t n = 0;
 
 	int r = children_find(program[0], &path);
 	if (r < 0)
 		return r;
-	for (; program[n] && n + 1 < ARRAY_SIZE(argv); n++)
-		argv[n] = (char *)(uintptr_t)program[n];
-	argv[n] = NULL;
 	pid_t pid = fork();
 	if (pid < 0)
 		return err_set(-errno, "starting '%s'", path);
 	if (pid == 0) { /* until exec only async-signal-safe calls */
 		signals_reset();
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)execv(path, argv);
+		(void)execv(path, (char *const *)(uintptr_t)program);
 		_exit(CHILD_NOT_EXECUTED);
 	}
 	while (waitpid(pid, &status, WNOHANG) == 0) {

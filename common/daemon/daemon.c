@@ -358,7 +358,7 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 	if (program->instead && (r = program->instead(d.config)) != END) {
 		if (r < 0)
 			(void)fprintf(stderr, "Error: %s\n", err_text(r));
-		return r < 0 ? PROC_FAILED : PROC_OK;
+		return r < 0 ? PROC_FAILED : r;
 	}
 	if (d.config->passed_over)
 		LOG(config_passed_over, .daemon = program->name, .why = d.config->passed_over);

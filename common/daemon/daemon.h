@@ -47,8 +47,8 @@ struct daemon_program {
 	int (*check)(const struct config *config);
 	/* Options of its own; NULL: none. */
 	const struct options_group *options;
-	/* Runs such an option's action instead of run(). Returns: 0; END: none was given; errors.
-	 * NULL: none. */
+	/* Runs such an option's action instead of run(). Returns: an exit status;
+	 * END: none was given; errors. NULL: none. */
 	int (*instead)(const struct config *config);
 	/* Returns true if such an option makes the daemon part of a kinf command: failures are one
 	 * line. NULL: never. */

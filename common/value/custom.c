@@ -76,3 +76,44 @@ int custom_selectable(struct bytes definition, struct bytes version, struct buf 
 				(const char *)path.text.data + 1);
 	return r < 0 ? r : buf_error(out);
 }
+
+/* Appends the text KEY of a column without tabs and line ends: they separate texts. */
+static void custom_put_column(
+	struct buf *out, const struct value *column, const char *key, char after)
+{
+	char scratch[VALUE_SCRATCH];
+	struct bytes text = BYTES_NONE;
+	struct value value;
+
+	if (value_find(column, bytes_str(key), &value) == FOUND)
+		(void)value_scalar_text(&value, scratch, &text);
+	for (size_t i = 0; i < text.size; i++) {
+		char c = ((const char *)text.data)[i];
+		buf_byte(out, c == '\t' || c == '\n' || c == '\0' ? ' ' : (uint8_t)c);
+	}
+	buf_byte(out, (uint8_t)after);
+}
+
+int custom_write_columns(struct bytes definition, const char *version, struct buf *out)
+{
+	struct bytes columns;
+	struct value list, column;
+	struct value_iter iter;
+	int r = custom_columns(definition, bytes_str(version), &columns);
+
+	if (r != FOUND || !columns.size)
+		return r;
+	r = value_read(columns, &list);
+	if (r < 0)
+		return r;
+	value_iter_init(&iter, &list);
+	while ((r = value_iter_next(&iter, NULL, &column)) == FOUND) {
+		custom_put_column(out, &column, "name", '\t');
+		custom_put_column(out, &column, "type", '\t');
+		custom_put_column(out, &column, "format", '\t');
+		custom_put_column(out, &column, "priority", '\t');
+		custom_put_column(out, &column, "jsonPath", '\t');
+		custom_put_column(out, &column, "description", '\n');
+	}
+	return r < 0 ? r : buf_error(out);
+}

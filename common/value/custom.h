@@ -15,6 +15,10 @@ bool custom_is_builtin_group(const char *group);
  * body is no such definition; ERR_CORRUPT. */
 int custom_columns(struct bytes definition, struct bytes version, struct bytes *ret_columns);
 
+/* Appends the columns of VERSION as feeds store them, a line each (store/FORMAT.md). Returns as
+ * custom_columns(); the error of OUT. */
+int custom_write_columns(struct bytes definition, const char *version, struct buf *out);
+
 /* Appends the field labels of selectableFields of VERSION, " spec.color spec.size ", blanks
  * included. Returns as custom_columns(). */
 int custom_selectable(struct bytes definition, struct bytes version, struct buf *out);

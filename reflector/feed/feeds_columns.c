@@ -16,7 +16,6 @@
 #include "common/proc.h"
 #include "common/value/custom.h"
 #include "common/value/json.h"
-#include "common/value/value.h"
 #include "reflector/feed/feeds_internal.h"
 #include "reflector/net/fetch.h"
 #include "reflector/record/recorder.h"
@@ -33,47 +32,6 @@ static bool columns_is_built_in(const char *group)
 }
 
 /* ---- the answer --------------------------------------------------------- */
-
-/* Appends the text KEY of a column without tabs and line ends: they separate texts. */
-static void columns_put(struct buf *out, const struct value *column, const char *key, char after)
-{
-	char scratch[VALUE_SCRATCH];
-	struct bytes text = BYTES_NONE;
-	struct value value;
-
-	if (value_find(column, bytes_str(key), &value) == FOUND)
-		(void)value_scalar_text(&value, scratch, &text);
-	for (size_t i = 0; i < text.size; i++) {
-		char c = ((const char *)text.data)[i];
-		buf_byte(out, c == '\t' || c == '\n' || c == '\0' ? ' ' : (uint8_t)c);
-	}
-	buf_byte(out, (uint8_t)after);
-}
-
-/* Writes the columns of VERSION in the definition, a line each. */
-static int columns_read(struct bytes definition, const char *version, struct buf *out)
-{
-	struct bytes columns;
-	struct value list, column;
-	struct value_iter iter;
-	int r = custom_columns(definition, bytes_str(version), &columns);
-
-	if (r != FOUND || !columns.size)
-		return r;
-	r = value_read(columns, &list);
-	if (r < 0)
-		return r;
-	value_iter_init(&iter, &list);
-	while ((r = value_iter_next(&iter, NULL, &column)) == FOUND) {
-		columns_put(out, &column, "name", '\t');
-		columns_put(out, &column, "type", '\t');
-		columns_put(out, &column, "format", '\t');
-		columns_put(out, &column, "priority", '\t');
-		columns_put(out, &column, "jsonPath", '\t');
-		columns_put(out, &column, "description", '\n');
-	}
-	return r < 0 ? r : buf_error(out);
-}
 
 static void columns_answered(void *arg, const struct fetch_answer *answer)
 {
@@ -93,7 +51,8 @@ static void columns_answered(void *arg, const struct fetch_answer *answer)
 		if (r == 0)
 			r = json_parse(parser, answer->body, NULL, &document);
 		if (r == 0)
-			r = columns_read(buf_bytes(&document), columns->version, &columns->text);
+			r = custom_write_columns(
+				buf_bytes(&document), columns->version, &columns->text);
 		columns->ready = r == 0;
 	}
 	err_ignore(r, "tables of this resource keep the columns that are stored");

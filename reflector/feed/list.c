@@ -21,6 +21,7 @@
 enum list_place {
 	BEFORE,     /* the '{' is next */
 	REST,       /* in everything but items */
+	VALUE,      /* in an object or array of it */
 	FIRST_ITEM, /* '{' or ']' */
 	ITEM,       /* '{' */
 	IN_ITEM,
@@ -33,9 +34,12 @@ struct list {
 	enum list_place place;
 	struct list_options options;
 	struct cutter cutter;
+	struct scan value;
 	size_t depth; /* at the end of `rest` */
 	bool in_string, escaped;
 	bool has_items;
+	bool is_array;   /* the list has nothing but items */
+	size_t refused;  /* offset in the last piece */
 	uint64_t offset; /* bytes of the body taken before this piece */
 	uint64_t items;
 	struct buf rest; /* the body without its items, and without most blanks */
@@ -51,7 +55,7 @@ int list_new(const struct list_options *options, struct list **ret_list)
 	list->options = *options;
 	if (!list->options.item_max)
 		list->options.item_max = LIST_ITEM_MAX;
-	buf_init(&list->rest, REST_MAX);
+	buf_init(&list->rest, options->is_file ? list->options.item_max : REST_MAX);
 	list->cutter.max = list->options.item_max;
 	*ret_list = list;
 	return 0;
@@ -79,7 +83,7 @@ void list_reset(struct list *list)
 	CHECK_OBJ(list, LIST_MAGIC);
 	list->place = BEFORE;
 	list->depth = 0;
-	list->in_string = list->escaped = list->has_items = false;
+	list->in_string = list->escaped = list->has_items = list->is_array = false;
 	list->offset = list->items = 0;
 	buf_reset(&list->rest);
 	cutter_reset(&list->cutter);
@@ -109,7 +113,11 @@ static int list_take_rest(struct list *list, uint8_t c)
 			return err_say(ERR_PROTOCOL, "'items' twice");
 		list->has_items = true;
 		list->place = FIRST_ITEM;
-	} else if (c == '{' || c == '[') {
+	} else if (list->depth && (c == '{' || c == '[')) {
+		list->place = VALUE;
+		list->value = SCAN_INIT;
+		return AGAIN;
+	} else if (c == '{') {
 		list->depth++;
 	} else if ((c == '}' || c == ']') && !--list->depth) {
 		list->place = AFTER;
@@ -118,9 +126,34 @@ static int list_take_rest(struct list *list, uint8_t c)
 	return 0;
 }
 
+/* Ends an object of a file: one without items is an item, a list comes after its items. */
+static int list_take_object(struct list *list)
+{
+	int r = buf_error(&list->rest);
+
+	if (r == 0)
+		r = list->options.item_fn(list->options.arg, buf_bytes(&list->rest), false);
+	return r;
+}
+
+/* Begins the next document of a file. */
+static int list_begin(struct list *list, uint8_t c)
+{
+	list->depth = 0;
+	list->has_items = false;
+	buf_reset(&list->rest);
+	list->is_array = c == '[' && list->options.is_file;
+	list->place = list->is_array ? FIRST_ITEM : REST;
+	if (c == '{' || list->is_array)
+		return list->is_array ? 0 : list_take_rest(list, c);
+	return err_say(ERR_PROTOCOL, c == '<' ? STATUS_WEB_PAGE : "no JSON object");
+}
+
 /* Takes a byte outside of items; *RET_USED is 0 if it is to be taken again. */
 static int list_take_byte(struct list *list, uint8_t c, size_t *ret_used)
 {
+	int r;
+
 	*ret_used = 1;
 	if (!list->in_string && scan_is_space(c)) {
 		/* "nu ll" must not become null, and the list an empty one. */
@@ -130,21 +163,22 @@ static int list_take_byte(struct list *list, uint8_t c, size_t *ret_used)
 	}
 	switch (list->place) {
 	case BEFORE:
-		if (c != '{')
-			return err_say(ERR_PROTOCOL, c == '<' ? STATUS_WEB_PAGE : "no JSON object");
-		list->place = REST;
-		return list_take_rest(list, c);
+		return list_begin(list, c);
 	case REST:
-		return list_take_rest(list, c);
+		r = list_take_rest(list, c);
+		*ret_used = r != AGAIN;
+		return r == 0 && list->place == AFTER && list->options.is_file
+			       ? list_take_object(list)
+			       : r;
 	case AFTER_ITEM:
 		if (c != ',' && c != ']')
 			return err_say(ERR_PROTOCOL, "no comma between items");
-		list->place = c == ',' ? ITEM : REST;
+		list->place = c == ',' ? ITEM : list->is_array ? AFTER : REST;
 		break;
 	case FIRST_ITEM:
 	case ITEM:
 		if (c == ']' && list->place == FIRST_ITEM) {
-			list->place = REST;
+			list->place = list->is_array ? AFTER : REST;
 			break;
 		}
 		if (c != '{')
@@ -154,7 +188,8 @@ static int list_take_byte(struct list *list, uint8_t c, size_t *ret_used)
 		*ret_used = 0;
 		return 0;
 	default:
-		return err_say(ERR_PROTOCOL, "bytes after the list");
+		return list->options.is_file ? list_begin(list, c)
+					     : err_say(ERR_PROTOCOL, "bytes after the list");
 	}
 	if (c == ']')
 		buf_byte(&list->rest, c);
@@ -171,7 +206,11 @@ int list_feed(struct list *list, const void *data, size_t size)
 		struct bytes item;
 		int r;
 
-		if (in_item) {
+		if (list->place == VALUE) {
+			r = scan_container(&list->value, p + done, size - done, &used);
+			buf_put(&list->rest, p + done, used);
+			list->place = r == FOUND ? REST : VALUE;
+		} else if (in_item) {
 			r = cutter_take(&list->cutter, p + done, size - done, &used, &item);
 			if (r == FOUND) {
 				list->items++;
@@ -185,12 +224,37 @@ int list_feed(struct list *list, const void *data, size_t size)
 		}
 		if (r >= 0)
 			r = buf_error(&list->rest);
+		list->refused = done + (in_item ? used : 0);
 		if (r < 0)
-			return err_add(r, "list, byte %" PRIu64,
-				list->offset + done + (in_item ? used : 0));
+			return err_add(r, "list, byte %" PRIu64, list->offset + list->refused);
 	}
 	list->offset += size;
 	return 0;
+}
+
+size_t list_offset(const struct list *list)
+{
+	return list->refused;
+}
+
+void list_find_kind(struct list *list, struct bytes *ret_kind, struct bytes *ret_version)
+{
+	struct bytes rest = buf_bytes(&list->rest), key, value;
+	size_t at = 0;
+
+	*ret_kind = *ret_version = BYTES_NONE;
+	while (!list->is_array && scan_member(rest, true, &at, &key, &value) == FOUND) {
+		struct bytes text = BYTES_NONE;
+		uint8_t *room = list->rest.data + ((const uint8_t *)value.data - list->rest.data);
+
+		if (value.size < 2 || *room != '"')
+			continue;
+		text = BYTES(room + 1, value.size - 2);
+		if (bytes_equal(key, BYTES_LIT("kind")))
+			*ret_kind = text;
+		else if (bytes_equal(key, BYTES_LIT("apiVersion")))
+			*ret_version = text;
+	}
 }
 
 /* ---- the end ------------------------------------------------------------ */
@@ -239,12 +303,14 @@ int list_end(struct list *list, struct list_page *ret_page)
 	struct list_page page = {.remaining = -1, .items = list->items};
 
 	CHECK_OBJ(list, LIST_MAGIC);
-	if (list->place != AFTER)
+	bool ended = list->place == AFTER || (list->options.is_file && list->place == BEFORE);
+	if (!ended)
 		return err_say(ERR_PROTOCOL,
 			"list: the body ends at byte %" PRIu64 ", inside the list", list->offset);
 	size_t at = 0;
-	int r;
-	while ((r = scan_member(rest, false, &at, &key, &value)) == FOUND) {
+	int r = END;
+	while (!list->is_array && list->place == AFTER &&
+		(r = scan_member(rest, false, &at, &key, &value)) == FOUND) {
 		if (bytes_equal(key, BYTES_LIT("kind")) && !bytes_equal(value, BYTES_LIT("null")))
 			kind = value;
 		else if (bytes_equal(key, BYTES_LIT("metadata")))
@@ -267,12 +333,12 @@ int list_end(struct list *list, struct list_page *ret_page)
 		r = list_take_text(list, continue_, "metadata.continue", &page.continue_);
 	if (r < 0)
 		return r;
-	if (page.kind.size &&
+	if (page.kind.size && !list->options.is_file &&
 		(page.kind.size < 4 ||
 			memcmp((const char *)page.kind.data + page.kind.size - 4, "List", 4) != 0))
 		return err_say(
 			ERR_PROTOCOL, "list: it is a '%.*s' and no List", BYTES_ARG(page.kind));
-	if (!page.rv.size && !list->options.any_rv)
+	if (!page.rv.size && !list->options.is_file)
 		return err_say(ERR_PROTOCOL, "list: no metadata.resourceVersion");
 	*ret_page = page;
 	return 0;

@@ -29,7 +29,10 @@ struct list_options {
 	size_t item_max; /* 0: LIST_ITEM_MAX */
 	list_item_fn *item_fn;
 	void *arg;
-	bool any_rv; /* a list without resourceVersion is good also: one in a file */
+	/* The text is a file: documents one after another. A list needs no resourceVersion, an
+	 * array is a list, and each other object is an item of its own. A list without its items
+	 * follows them. */
+	bool is_file;
 };
 
 struct list;
@@ -44,6 +47,12 @@ void list_set_max(struct list *list, size_t item_max);
  * offset in the sentence; a negative result of the callback; -ENOMEM. After an error only
  * list_reset() and list_free() may be called. */
 int list_feed(struct list *list, const void *data, size_t size);
+
+/* Finds kind and apiVersion of the list of the last item, if they came before the items; else they
+ * are empty. Borrowed until the next call. */
+void list_find_kind(struct list *list, struct bytes *ret_kind, struct bytes *ret_version);
+/* Returns the offset of the byte that list_feed() refused in its last piece. */
+size_t list_offset(const struct list *list);
 
 /* Texts borrowed until the next call; "" where the list says nothing. */
 struct list_page {

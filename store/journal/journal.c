@@ -251,7 +251,8 @@ static int journal_append_record(
 	REQUIRE(row && row->checkpoint.phase != FEED_REMOVED);
 	r.seq = journal->meta.next_seq;
 	r.prev = 0;
-	r.time_ns = proc_realtime_ns();
+	if (!r.time_ns)
+		r.time_ns = proc_realtime_ns();
 	journal->error = r.type <= RECORD_DELETED ? journal_append_object(journal, &r)
 						  : journal_append_mark(journal, row, &r);
 	if (journal->error < 0)
@@ -370,6 +371,16 @@ int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_n
 int journal_set_columns(struct journal *journal, uint32_t feed, const char *columns)
 {
 	return journal_change_definition(journal, feed, NULL, NULL, columns);
+}
+
+int journal_define_feed(struct journal *journal, const struct feed_definition *definition)
+{
+	journal_require_open(journal);
+	REQUIRE(feed_row_find(journal, definition->id));
+	if (journal->error < 0)
+		return journal->error;
+	journal->meta_changed = true; /* tells journal_abort() of a change */
+	return journal->error = journal_put_definition(journal, definition);
 }
 
 bool journal_list_is_open(const struct journal *journal, uint32_t feed)

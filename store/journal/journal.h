@@ -62,7 +62,7 @@ enum record_flags {
 struct record {
 	uint64_t seq;
 	uint64_t prev;    /* previous version of this object, 0: none. LIST_END: its LIST_BEGIN */
-	uint64_t time_ns; /* CLOCK_REALTIME when appended */
+	uint64_t time_ns; /* CLOCK_REALTIME; of an appended one 0: now */
 	uint32_t feed;
 	uint8_t type;     /* enum record_type */
 	uint8_t flags;    /* enum record_flags */
@@ -216,10 +216,10 @@ void journal_abort(struct journal *journal);
 struct txn *journal_txn(struct journal *journal); /* NULL when none is open */
 
 /*
- * Appends RECORD; the journal sets its seq, prev and time. By type: ADDED and MODIFIED become the
- * head. DELETED removes the head; its prev is the last state. LIST_BEGIN opens the feed's list
- * (none may be open). LIST_END closes it, sets first_list if it is the feed's first, and phase and
- * RV unless the list was abandoned. FEED_REMOVED closes an open list as well. Only
+ * Appends RECORD; the journal sets its seq and prev, and a time of 0. By type: ADDED and MODIFIED
+ * become the head. DELETED removes the head; its prev is the last state. LIST_BEGIN opens the
+ * feed's list (none may be open). LIST_END closes it, sets first_list if it is the feed's first,
+ * and phase and RV unless the list was abandoned. FEED_REMOVED closes an open list as well. Only
  * journal_add_feed() writes FEED_ADDED. ERR_TOO_LARGE (key, uid, RV or body) leaves the transaction
  * as it was; other errors are sticky in it. RECORD's bytes may borrow from this transaction's
  * heads.
@@ -234,6 +234,10 @@ int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name
 int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns);
 /* Stores the columns of the feed's resource. Returns: 0; END: they are stored already; errors. */
 int journal_set_columns(struct journal *journal, uint32_t feed, const char *columns);
+
+/* Replaces the definition of the feed DEFINITION->id, also its identity: for a journal that nobody
+ * has read yet. */
+int journal_define_feed(struct journal *journal, const struct feed_definition *definition);
 
 /* Returns whether FEED has an open list, begun in this transaction or before. */
 bool journal_list_is_open(const struct journal *journal, uint32_t feed);

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/value/yaml_values.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "common/array.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/text/decimal.h"
+#include "common/value/value.h"
+
+#define COPIES_MAX ((size_t)16 << 20) /* of the nodes of anchors in a document */
+#define AHEAD      ((size_t)64 << 10) /* libyaml reads beyond the event */
+#define WORD_MAX   64                 /* a longer plain word is a string */
+
+/* An open container. */
+struct yaml_level {
+	size_t opened;
+	uint32_t count;
+	bool is_map, wants_value;
+	char *anchor;
+	size_t start;
+};
+
+/* A node of an anchor, as msgpack. */
+struct yaml_copy {
+	char *name;
+	struct buf body;
+};
+
+struct yaml_values {
+	const struct yaml_values_options *options;
+	yaml_parser_t parser;
+	yaml_event_t event;
+	struct buf document; /* members of the root but items */
+	struct buf item;     /* the item of a List */
+	struct buf *out;     /* one of the two */
+	struct yaml_level levels[VALUE_DEPTH_MAX];
+	size_t depth, base; /* open containers, also those too deep; those outside of the item */
+	struct yaml_value value;
+	struct err_kept why; /* of value.error */
+	char kind[256], api_version[256];
+	struct yaml_copy *copies;
+	size_t n_copies, copies_room, copied;
+	size_t since_value; /* bytes read since the last object */
+	int error;          /* of read() */
+};
+
+/* ---- input -------------------------------------------------------------- */
+
+static int values_read(void *arg, unsigned char *room, size_t size, size_t *ret_size)
+{
+	struct yaml_values *values = arg;
+	int r = values->options->read(values->options->arg, room, size, ret_size);
+
+	if (r == 0 && (values->since_value += *ret_size) > values->options->value_max + AHEAD)
+		r = err_say(ERR_TOO_LARGE, "an object is larger than %zu MiB",
+			values->options->value_max >> 20);
+	values->error = r;
+	return r == 0;
+}
+
+static int values_next(struct yaml_values *values)
+{
+	yaml_parser_t *parser = &values->parser;
+
+	yaml_event_delete(&values->event);
+	if (yaml_parser_parse(parser, &values->event))
+		return 0;
+	if (values->error < 0)
+		return values->error;
+	if (parser->error == YAML_MEMORY_ERROR)
+		return err_set(-ENOMEM, "reading YAML");
+	return err_say(ERR_SYNTAX, "%s", parser->problem ? parser->problem : "not YAML");
+}
+
+static void values_bad(struct yaml_values *values, int r)
+{
+	if (values->value.error == 0)
+		err_keep(&values->why);
+	if (values->value.error == 0)
+		values->value.error = r;
+}
+
+/* ---- scalars ------------------------------------------------------------ */
+
+/* Puts a number in a form that JSON lacks: 0644, 0x1f, 0b1, +1, 1_000. Returns false if TEXT is
+ * none. */
+static bool values_put_odd_number(struct buf *out, struct bytes text)
+{
+	const char *p = text.data, *end = p + text.size;
+	bool negative = *p == '-', digits = false;
+	uint64_t number = 0;
+	unsigned base = 10;
+
+	p += negative || *p == '+';
+	if (end - p > 1 && *p == '0') {
+		base = p[1] == 'x' || p[1] == 'X' ? 16 : p[1] == 'b' || p[1] == 'B' ? 2 : 8;
+		p += base != 8 || p[1] == 'o' || p[1] == 'O' ? 2 : 1;
+	}
+	for (; p < end; p++) {
+		int digit = *p == '_' ? 0 : hex_digit(*p);
+
+		if (*p == '_')
+			continue;
+		if (digit < 0 || digit >= (int)base || number > (UINT64_MAX - 15) / base)
+			return false;
+		number = number * base + (unsigned)digit;
+		digits = true;
+	}
+	if (!digits || (negative && number > (uint64_t)INT64_MAX))
+		return false;
+	if (negative)
+		value_put_int(out, -(int64_t)number);
+	else
+		value_put_uint(out, number);
+	return true;
+}
+
+/* Puts a plain word as kubectl reads it. */
+static void values_put_plain(struct buf *out, struct bytes text)
+{
+	static const char nulls[] = " ~ null Null NULL ",
+			  trues[] = " true True TRUE yes Yes YES on On "
+				    "ON y Y ",
+			  falses[] = " false False FALSE no No NO off Off OFF n N ";
+	char word[WORD_MAX + 3];
+	char first = text.size ? *(const char *)text.data : '\0';
+
+	if (text.size > WORD_MAX || memchr(text.data, ' ', text.size)) {
+		value_put_string(out, text);
+		return;
+	}
+	bool number =
+		(first >= '0' && first <= '9') || first == '-' || first == '+' || first == '.';
+	if (number) {
+		if (!value_put_number(out, text) && !values_put_odd_number(out, text))
+			value_put_string(out, text);
+		return;
+	}
+	word[0] = ' ';
+	memcpy(word + 1, text.data, text.size);
+	memcpy(word + 1 + text.size, " ", 2);
+	if (!text.size || (strchr("~nN", first) && strstr(nulls, word)))
+		value_put_nil(out);
+	else if (strchr("tTyYoO", first) && strstr(trues, word))
+		value_put_bool(out, true);
+	else if (strchr("fFnNoO", first) && strstr(falses, word))
+		value_put_bool(out, false);
+	else
+		value_put_string(out, text);
+}
+
+/* Refuses the tags that are no plain type. */
+static void values_check_tag(struct yaml_values *values, const yaml_char_t *tag)
+{
+	const char *t = (const char *)tag;
+
+	if (t && strcmp(t, "!") != 0 && strcmp(t, YAML_STR_TAG) != 0)
+		values_bad(values, err_say(ERR_SYNTAX, "the tag '%.100s' is not allowed", t));
+}
+
+static void values_put_scalar(struct yaml_values *values, bool is_key)
+{
+	const yaml_event_t *event = &values->event;
+	struct bytes text = BYTES(event->data.scalar.value, event->data.scalar.length);
+	bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+
+	values_check_tag(values, event->data.scalar.tag);
+	if (is_key && plain && bytes_equal(text, BYTES_LIT("<<")))
+		values_bad(values, err_say(ERR_SYNTAX, "the merge key '<<' is not supported"));
+	if (is_key || !plain || event->data.scalar.tag)
+		value_put_string(values->out, text);
+	else
+		values_put_plain(values->out, text);
+}
+
+/* ---- anchors ------------------------------------------------------------ */
+
+static void values_copies_clear(struct yaml_values *values)
+{
+	for (size_t i = 0; i < values->n_copies; i++) {
+		free(values->copies[i].name);
+		buf_release(&values->copies[i].body);
+	}
+	values->n_copies = values->copied = 0;
+}
+
+static int values_count_copy(struct yaml_values *values, size_t size)
+{
+	values->copied += size;
+	return values->copied > COPIES_MAX
+		       ? err_say(ERR_TOO_LARGE, "its aliases stand for too much")
+		       : 0;
+}
+
+/* Keeps the node from START on for aliases of NAME, which is taken. */
+static void values_keep(struct yaml_values *values, char *name, size_t start)
+{
+	struct yaml_copy copy = {.name = name, .body = BUF_INIT};
+	size_t size = values->out->size - start;
+	int r = values->out->error ? buf_error(values->out) : values_count_copy(values, size);
+
+	if (r == 0) {
+		buf_put(&copy.body, values->out->data + start, size);
+		r = buf_error(&copy.body);
+	}
+	if (r == 0)
+		r = ARRAY_ADD(
+			values->copies, values->n_copies, values->copies_room, copy, "the anchors");
+	if (r < 0) {
+		values_bad(values, r);
+		free(name);
+		buf_release(&copy.body);
+	}
+}
+
+static void values_put_alias(struct yaml_values *values)
+{
+	const char *name = (const char *)values->event.data.alias.anchor;
+
+	for (size_t i = values->n_copies; i-- > 0;) {
+		struct bytes body = buf_bytes(&values->copies[i].body);
+
+		if (strcmp(values->copies[i].name, name) != 0)
+			continue;
+		int r = values_count_copy(values, body.size);
+		if (r < 0)
+			values_bad(values, r);
+		else
+			buf_bytes_put(values->out, body);
+		return;
+	}
+	values_bad(values, err_say(ERR_SYNTAX, "no anchor &%.100s is before its alias", name));
+}
+
+/* ---- nodes -------------------------------------------------------------- */
+
+static struct yaml_level *values_level(struct yaml_values *values)
+{
+	return values->depth > values->base && values->depth <= VALUE_DEPTH_MAX
+		       ? &values->levels[values->depth - 1]
+		       : NULL;
+}
+
+/* Counts the node that begins. Returns true if it is the key of a map. */
+static bool values_begin(struct yaml_values *values)
+{
+	struct yaml_level *level = values_level(values);
+
+	if (!level)
+		return false;
+	bool is_key = level->is_map && !level->wants_value;
+	level->wants_value = is_key;
+	level->count += !level->is_map || is_key;
+	return is_key;
+}
+
+static void values_open(
+	struct yaml_values *values, bool is_map, const yaml_char_t *anchor, const yaml_char_t *tag)
+{
+	const char *own = is_map ? YAML_MAP_TAG : YAML_SEQ_TAG;
+
+	if (values_begin(values))
+		values_bad(values, err_say(ERR_SYNTAX, "a key must be a word or a string"));
+	if (tag && strcmp((const char *)tag, own) != 0)
+		values_check_tag(values, tag);
+	if (values->depth++ - values->base >= VALUE_DEPTH_MAX || values->depth > VALUE_DEPTH_MAX) {
+		values_bad(values,
+			err_say(ERR_TOO_LARGE, "nested deeper than %d levels", VALUE_DEPTH_MAX));
+		return;
+	}
+	struct yaml_level *level = &values->levels[values->depth - 1];
+	*level = (struct yaml_level){.is_map = is_map, .start = values->out->size};
+	if (anchor && !(level->anchor = strdup((const char *)anchor)))
+		values_bad(values, err_set(-ENOMEM, "reading YAML"));
+	level->opened = is_map ? value_open_map(values->out) : value_open_array(values->out);
+}
+
+static void values_end(struct yaml_values *values)
+{
+	struct yaml_level *level = values_level(values);
+
+	values->depth--;
+	if (!level)
+		return;
+	if (values->value.error == 0)
+		value_close(values->out, level->opened, level->count);
+	if (level->anchor && values->value.error == 0)
+		values_keep(values, TAKE(level->anchor), level->start);
+	cleanup_free(&level->anchor);
+}
+
+static void values_scalar(struct yaml_values *values)
+{
+	const yaml_char_t *anchor = values->event.data.scalar.anchor;
+	bool is_key = values_begin(values);
+	size_t start = values->out->size;
+
+	values_put_scalar(values, is_key);
+	char *name = anchor ? strdup((const char *)anchor) : NULL;
+	if (name)
+		values_keep(values, name, start);
+}
+
+/* Takes the current event into the node. */
+static void values_take(struct yaml_values *values)
+{
+	const yaml_event_t *event = &values->event;
+
+	switch (event->type) {
+	case YAML_SCALAR_EVENT:
+		values_scalar(values);
+		break;
+	case YAML_ALIAS_EVENT:
+		if (values_begin(values))
+			values_bad(values, err_say(ERR_SYNTAX, "a key must be a word"));
+		values_put_alias(values);
+		break;
+	case YAML_SEQUENCE_START_EVENT:
+		values_open(values, false, event->data.sequence_start.anchor,
+			event->data.sequence_start.tag);
+		break;
+	case YAML_MAPPING_START_EVENT:
+		values_open(values, true, event->data.mapping_start.anchor,
+			event->data.mapping_start.tag);
+		break;
+	default:
+		values_end(values);
+		break;
+	}
+}
+
+/* Reads the node of the current event to its end. */
+static int values_node(struct yaml_values *values)
+{
+	size_t depth = values->depth;
+
+	for (;;) {
+		values_take(values);
+		if (values->depth == depth)
+			return 0;
+		int r = values_next(values);
+		if (r < 0)
+			return r;
+	}
+}
+
+/* ---- objects ------------------------------------------------------------ */
+
+static int values_give(struct yaml_values *values, struct buf *body)
+{
+	struct yaml_value *value = &values->value;
+
+	if (value->error < 0)
+		err_restore(&values->why);
+	else
+		value->error = buf_error(body);
+	value->body = buf_bytes(body);
+	int r = values->options->value(values->options->arg, value);
+	values->since_value = 0;
+	value->error = 0;
+	buf_reset(body);
+	return r;
+}
+
+/* Reads the items of a List, each an object. */
+static int values_items(struct yaml_values *values)
+{
+	int r = values_next(values);
+
+	values->out = &values->item;
+	for (; r == 0 && values->event.type != YAML_SEQUENCE_END_EVENT; r = values_next(values)) {
+		values->value.line = values->event.start_mark.line + 1;
+		values->base = values->depth;
+		buf_reset(&values->item);
+		bool map = values->event.type == YAML_MAPPING_START_EVENT;
+		r = values_node(values);
+		if (r == 0 && !map)
+			values_bad(values, err_say(ERR_SYNTAX, "it is no object"));
+		if (r == 0)
+			r = values_give(values, &values->item);
+		if (r < 0)
+			break;
+	}
+	values->base = 0;
+	values->out = &values->document;
+	return r;
+}
+
+/* Notes the kind and the version of a document for the items after them. */
+static void values_note(struct yaml_values *values, const char *key)
+{
+	const yaml_event_t *event = &values->event;
+	bool is_kind = strcmp(key, "kind") == 0;
+	size_t size = event->data.scalar.length;
+	char *room = is_kind ? values->kind : values->api_version;
+
+	if (event->type != YAML_SCALAR_EVENT || size >= sizeof(values->kind) ||
+		(!is_kind && strcmp(key, "apiVersion") != 0))
+		return;
+	memcpy(room, event->data.scalar.value, size);
+	*(is_kind ? &values->value.kind : &values->value.api_version) = BYTES(room, size);
+}
+
+/* Reads the map of a document, from after its start to its end. */
+static int values_members(struct yaml_values *values)
+{
+	int r = values_next(values);
+
+	for (; r == 0 && values->event.type != YAML_MAPPING_END_EVENT; r = values_next(values)) {
+		char key[16] = "";
+
+		if (values->event.type == YAML_SCALAR_EVENT &&
+			values->event.data.scalar.length < sizeof(key))
+			memcpy(key, values->event.data.scalar.value,
+				values->event.data.scalar.length);
+		r = values_node(values);
+		if (r == 0)
+			r = values_next(values);
+		if (r < 0)
+			return r;
+		if (strcmp(key, "items") == 0 && values->event.type == YAML_SEQUENCE_START_EVENT) {
+			values->levels[0].wants_value = false;
+			value_put_nil(&values->document);
+			r = values_items(values);
+		} else {
+			values_note(values, key);
+			r = values_node(values);
+		}
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+/* Reads the root of a document. */
+static int values_document(struct yaml_values *values)
+{
+	const yaml_event_t *event = &values->event;
+	size_t line = event->start_mark.line + 1;
+	int r;
+
+	values->value = (struct yaml_value){.line = line};
+	values_copies_clear(values);
+	buf_reset(&values->document);
+	if (event->type == YAML_SEQUENCE_START_EVENT)
+		return values_items(values);
+	if (event->type == YAML_SCALAR_EVENT &&
+		(!event->data.scalar.length ||
+			strcmp((const char *)event->data.scalar.value, "null") == 0))
+		return 0; /* an empty document */
+	if (event->type != YAML_MAPPING_START_EVENT)
+		return err_say(ERR_SYNTAX, "it is no object");
+	values_take(values);
+	r = values_members(values);
+	if (r < 0)
+		return r;
+	values_take(values); /* the end */
+	values->value.line = line;
+	return values_give(values, &values->document);
+}
+
+int yaml_values(const struct yaml_values_options *options, size_t *ret_line)
+{
+	AUTO_FREE struct yaml_values *values = calloc(1, sizeof(*values));
+
+	if (!values || !yaml_parser_initialize(&values->parser)) {
+		*ret_line = 0;
+		return err_set(-ENOMEM, "reading YAML");
+	}
+	values->options = options;
+	buf_init(&values->document, options->value_max);
+	buf_init(&values->item, options->value_max);
+	values->out = &values->document;
+	yaml_parser_set_input(&values->parser, values_read, values);
+	int r = values_next(values);
+	while (r == 0 && values->event.type != YAML_STREAM_END_EVENT) {
+		bool begins = values->event.type == YAML_DOCUMENT_START_EVENT;
+
+		r = values_next(values);
+		if (r == 0 && begins)
+			r = values_document(values);
+		if (r == 0 && begins)
+			r = values_next(values); /* the document's end */
+	}
+	*ret_line = (values->parser.problem ? values->parser.problem_mark.line
+					    : values->event.start_mark.line) +
+		    1;
+	for (size_t i = 0; i < values->depth && i < VALUE_DEPTH_MAX; i++)
+		free(values->levels[i].anchor);
+	values_copies_clear(values);
+	free(values->copies);
+	buf_release(&values->document);
+	buf_release(&values->item);
+	yaml_event_delete(&values->event);
+	yaml_parser_delete(&values->parser);
+	return r;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/import/import_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/err.h"
+#include "common/value/yaml_values.h"
+#include "reflector/net/scan.h"
+#include "reflector/record/object.h"
+
+#define PIECE ((size_t)64 << 10)
+
+/* A file whose first bytes are read already. */
+struct file_input {
+	struct import *import;
+	const struct source_file *file;
+	size_t size, given;
+	uint8_t piece[PIECE];
+};
+
+static int file_read(void *arg, void *room, size_t size, size_t *ret_size)
+{
+	struct file_input *input = arg;
+	size_t left = input->size - input->given;
+
+	if (!left)
+		return input->file->read(input->file->arg, room, size, ret_size);
+	*ret_size = left < size ? left : size;
+	memcpy(room, input->piece + input->given, *ret_size);
+	input->given += *ret_size;
+	return 0;
+}
+
+/* ---- JSON --------------------------------------------------------------- */
+
+/* Names an object that can't be parsed. */
+static void file_skip_text(struct import *import, struct bytes text, bool cut, int r)
+{
+	struct object_identity identity;
+	struct err_kept why;
+	char name[160] = "";
+
+	err_keep(&why);
+	if (object_identity(text, cut, &identity) == 0)
+		(void)snprintf(name, sizeof(name), "%.*s%s%.*s", BYTES_ARG(identity.name_space),
+			identity.name_space.size ? "/" : "", BYTES_ARG(identity.name));
+	err_restore(&why);
+	import->objects++;
+	import_skip(import, import->file->name, 0, name, r);
+}
+
+int import_take_item(void *arg, struct bytes item, bool cut)
+{
+	struct import *import = arg;
+	struct bytes kind, version;
+	int r = cut ? err_say(ERR_TOO_LARGE, "it is larger than %u MiB", LIST_ITEM_MAX >> 20) : 0;
+
+	import->file_objects++;
+	buf_reset(&import->body);
+	if (r == 0)
+		r = json_parse(import->parser, item, NULL, &import->body);
+	if (r == 0) {
+		list_find_kind(import->list, &kind, &version);
+		return import_object(import, buf_bytes(&import->body), kind, version);
+	}
+	if (!import_is_bad_input(r))
+		return r;
+	file_skip_text(import, item, cut, r);
+	return 0;
+}
+
+static size_t file_count_lines(const uint8_t *piece, size_t size)
+{
+	size_t lines = 0;
+
+	for (size_t i = 0; i < size; i++)
+		lines += piece[i] == '\n';
+	return lines;
+}
+
+static int file_read_json(struct import *import, struct file_input *input)
+{
+	struct list_page page;
+	int r = 0;
+
+	list_reset(import->list);
+	import->lines = 0;
+	while (r == 0 && input->size) {
+		r = list_feed(import->list, input->piece, input->size);
+		size_t used = r < 0 ? list_offset(import->list) : input->size;
+		import->lines += file_count_lines(input->piece, used);
+		if (r == 0)
+			r = input->file->read(input->file->arg, input->piece, PIECE, &input->size);
+	}
+	import->line = import->lines + 1;
+	return r < 0 ? r : list_end(import->list, &page);
+}
+
+/* ---- YAML --------------------------------------------------------------- */
+
+static int file_take_value(void *arg, const struct yaml_value *value)
+{
+	struct file_input *input = arg;
+	struct import *import = input->import;
+
+	import->file_objects++;
+	import->line = value->line;
+	if (value->error == 0)
+		return import_object(import, value->body, value->kind, value->api_version);
+	if (!import_is_bad_input(value->error))
+		return value->error;
+	import->objects++;
+	import_skip(import, import->file->name, value->line, "", value->error);
+	return 0;
+}
+
+static int file_read_yaml(struct import *import, struct file_input *input)
+{
+	const struct yaml_values_options options = {.read = file_read,
+		.value = file_take_value,
+		.arg = input,
+		.value_max = LIST_ITEM_MAX};
+
+	return yaml_values(&options, &import->line);
+}
+
+/* ---- import_internal.h -------------------------------------------------- */
+
+int import_file(void *arg, const struct source_file *file)
+{
+	struct import *import = arg;
+	static struct file_input input; /* the process reads one file at a time */
+	size_t n = 1, at = 0;
+	int r = 0;
+
+	input = (struct file_input){.import = import, .file = file};
+	import->file = file;
+	import->file_objects = 0;
+	import->line = 0;
+	while (r == 0 && n && input.size < PIECE) {
+		r = file->read(file->arg, input.piece + input.size, PIECE - input.size, &n);
+		input.size += r == 0 ? n : 0;
+	}
+	while (at < input.size && scan_is_space(input.piece[at]))
+		at++;
+	bool json = at < input.size && (input.piece[at] == '{' || input.piece[at] == '[');
+	if (r == 0 && at < input.size)
+		r = json ? file_read_json(import, &input) : file_read_yaml(import, &input);
+	if (import_is_bad_input(r)) {
+		import_skip(import, file->name, import->line, "", r);
+		return 0;
+	}
+	return r;
+}

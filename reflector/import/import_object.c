@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/import/import_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/err.h"
+#include "common/hash.h"
+#include "common/value/value.h"
+#include "reflector/record/object.h"
+
+#define BATCH ((uint64_t)8 << 20) /* bytes in a transaction */
+
+/* The members of an object that identify it, borrowed from its body. */
+struct import_identity {
+	struct bytes kind, api_version, name, name_space, uid, rv;
+	bool has_metadata, has_items;
+};
+
+/* ---- identity ----------------------------------------------------------- */
+
+static int object_text(const struct value *map, const char *key, struct bytes *ret_text)
+{
+	struct value item;
+	int r = value_find(map, bytes_str(key), &item);
+
+	*ret_text = r == FOUND && item.type == VALUE_STRING ? item.text : BYTES_NONE;
+	return r < 0 ? r : 0;
+}
+
+static int object_identify(struct bytes body, struct import_identity *identity)
+{
+	struct value root, metadata;
+	int r = value_read(body, &root);
+
+	*identity = (struct import_identity){.has_metadata = false};
+	if (r == 0)
+		r = object_text(&root, "kind", &identity->kind);
+	if (r == 0)
+		r = object_text(&root, "apiVersion", &identity->api_version);
+	if (r == 0)
+		r = value_find(&root, BYTES_LIT("items"), &metadata);
+	identity->has_items = r == FOUND;
+	if (r >= 0)
+		r = value_find(&root, BYTES_LIT("metadata"), &metadata);
+	if (r != FOUND)
+		return r < 0 ? r : 0;
+	identity->has_metadata = metadata.type == VALUE_MAP;
+	r = object_text(&metadata, "name", &identity->name);
+	if (r == 0)
+		r = object_text(&metadata, "namespace", &identity->name_space);
+	if (r == 0)
+		r = object_text(&metadata, "uid", &identity->uid);
+	return r == 0 ? object_text(&metadata, "resourceVersion", &identity->rv) : r;
+}
+
+static bool object_is_list(struct bytes kind)
+{
+	return kind.size >= 4 && memcmp((const char *)kind.data + kind.size - 4, "List", 4) == 0;
+}
+
+/* Reads kind, group and version of an object. Returns false if it can't be one. */
+static bool object_kind(const struct import_identity *identity, struct import_kind *kind)
+{
+	struct bytes version = identity->api_version;
+	const char *slash = version.size ? memchr(version.data, '/', version.size) : NULL;
+	size_t group = slash ? (size_t)(slash - (const char *)version.data) : 0;
+	size_t after = slash ? group + 1 : 0;
+
+	*kind = (struct import_kind){.namespaced = identity->name_space.size > 0};
+	if (!identity->kind.size || identity->kind.size >= sizeof(kind->kind) - 8 ||
+		group >= sizeof(kind->group) || version.size <= after ||
+		version.size - after >= sizeof(kind->version))
+		return false;
+	(void)snprintf(kind->kind, sizeof(kind->kind), "%.*s", BYTES_ARG(identity->kind));
+	(void)snprintf(
+		kind->group, sizeof(kind->group), "%.*s", (int)group, (const char *)version.data);
+	(void)snprintf(kind->version, sizeof(kind->version), "%.*s", (int)(version.size - after),
+		(const char *)version.data + after);
+	return true;
+}
+
+/* Finds the kind of an object without one: by its list, else by the path of its file. */
+static bool object_find_kind(struct import *import, struct bytes kind, struct bytes version,
+	char *room, size_t size, struct bytes *ret_kind, struct bytes *ret_version)
+{
+	const char *path = import->file->path;
+	struct import_kind named;
+	size_t end = strlen(path);
+
+	if (kind.size > 4 && version.size && object_is_list(kind)) {
+		*ret_kind = BYTES(kind.data, kind.size - 4);
+		*ret_version = version;
+		return true;
+	}
+	while (end) { /* the last component first, without its ending */
+		size_t start = end;
+
+		while (start && path[start - 1] != '/')
+			start--;
+		const char *dot = path[end] ? NULL : strrchr(path + start, '.');
+		size_t stop = dot ? (size_t)(dot - path) : end;
+		if (import_find_named(path + start, stop - start, &named)) {
+			size_t n = (size_t)snprintf(room, size, "%s%s%s", named.group,
+				*named.group ? "/" : "", named.version);
+			*ret_version = BYTES(room, n);
+			*ret_kind = BYTES(room + n + 1, strlen(named.kind));
+			(void)snprintf(room + n + 1, size - n - 1, "%s", named.kind);
+			return true;
+		}
+		end = start ? start - 1 : 0;
+	}
+	return false;
+}
+
+/* Puts kind and apiVersion before the members of BODY: the API server leaves them out of the items
+ * of typed lists. */
+static int object_put_kind(
+	struct import *import, struct bytes body, struct bytes kind, struct bytes version)
+{
+	struct buf *out = &import->headed;
+	struct value root;
+	int r = value_read(body, &root);
+
+	if (r < 0)
+		return r;
+	buf_reset(out);
+	size_t map = value_open_map(out);
+	value_put_string(out, BYTES_LIT("kind"));
+	value_put_string(out, kind);
+	value_put_string(out, BYTES_LIT("apiVersion"));
+	value_put_string(out, version);
+	buf_bytes_put(out, root.inner);
+	value_close(out, map, root.count + 2);
+	return buf_error(out);
+}
+
+/* ---- records ------------------------------------------------------------ */
+
+static int object_append(struct import *import, struct record *record, enum record_type type)
+{
+	uint64_t seq;
+
+	record->type = (uint8_t)type;
+	record->time_ns = import->time_ns;
+	import->stored++;
+	import->open_bytes += record->body.size;
+	return journal_append(import->journal, record, &seq);
+}
+
+/* Takes another version of the object that HEAD names. */
+static int object_again(struct import *import, const struct import_feed *feed,
+	struct record *record, const struct head *head)
+{
+	bool same_source = head->seq > feed->begin;
+	bool other_uid = head->uid.size && record->uid.size && !bytes_equal(head->uid, record->uid);
+	int order = record->rv.size && head->rv.size ? rv_compare(record->rv, head->rv)
+						     : RV_NOT_COMPARABLE;
+	struct record old;
+
+	if (order == 0 || (same_source && order == -1))
+		return 0;
+	if (order == RV_NOT_COMPARABLE) {
+		int r = journal_get(import->journal, journal_txn(import->journal), head->seq, &old);
+
+		if (r < 0 || (r == FOUND && bytes_equal(old.body, record->body)))
+			return r;
+	}
+	if (same_source && (order == RV_NOT_COMPARABLE || other_uid))
+		return err_say(ERR_PROTOCOL, "it is there twice, and differs");
+	if (!other_uid)
+		return object_append(import, record, RECORD_MODIFIED);
+	struct record gone = {.feed = feed->id,
+		.type = RECORD_DELETED,
+		.flags = RECORD_FINAL_STATE_UNKNOWN,
+		.key = record->key,
+		.uid = head->uid,
+		.rv = record->rv,
+		.time_ns = import->time_ns};
+	uint64_t seq;
+	int r = journal_append(import->journal, &gone, &seq);
+	return r < 0 ? r : object_append(import, record, RECORD_ADDED);
+}
+
+static int object_record(struct import *import, struct import_feed *feed,
+	const struct import_identity *identity, struct bytes body)
+{
+	struct record record = {
+		.feed = feed->id, .uid = identity->uid, .rv = identity->rv, .body = body};
+	struct head head;
+
+	buf_reset(&import->key);
+	if (identity->name_space.size) {
+		buf_bytes_put(&import->key, identity->name_space);
+		buf_byte(&import->key, '/');
+	}
+	buf_bytes_put(&import->key, identity->name);
+	record.key = buf_bytes(&import->key);
+	int r = buf_error(&import->key);
+	if (r == 0 && record.key.size > JOURNAL_KEY_MAX)
+		return err_say(ERR_TOO_LARGE, "its name has %zu bytes", record.key.size);
+	if (r == 0)
+		r = journal_head(
+			import->journal, journal_txn(import->journal), feed->id, record.key, &head);
+	if (r == FOUND)
+		r = object_again(import, feed, &record, &head);
+	else if (r == NOT_FOUND)
+		r = object_append(import, &record, RECORD_ADDED);
+	if (r == 0 && !feed->is_new)
+		r = ARRAY_ADD(feed->seen, feed->n_seen, feed->seen_room, hash_bytes(record.key, 0),
+			"the names of a list");
+	if (r == 0 && identity->rv.size && identity->rv.size < sizeof(feed->rv) &&
+		(!*feed->rv || rv_compare(identity->rv, bytes_str(feed->rv)) == 1))
+		(void)snprintf(feed->rv, sizeof(feed->rv), "%.*s", BYTES_ARG(identity->rv));
+	return r;
+}
+
+/* Refuses a dump of another cluster: its objects would look like changes. */
+static int object_check_cluster(struct import *import, const struct import_kind *kind,
+	const struct import_identity *identity)
+{
+	char *known = import->cluster;
+
+	if (strcmp(kind->kind, "Namespace") != 0 || *kind->group || !identity->uid.size ||
+		!bytes_equal(identity->name, BYTES_LIT("kube-system")))
+		return 0;
+	if (*known && !bytes_equal(bytes_str(known), identity->uid))
+		return err_say(-EXDEV,
+			"it is a dump of another cluster: its namespace kube-system has the uid "
+			"%.*s, before it was %s; import it into a store of its own",
+			BYTES_ARG(identity->uid), known);
+	(void)snprintf(known, sizeof(import->cluster), "%.*s", BYTES_ARG(identity->uid));
+	return 0;
+}
+
+static int object_store(struct import *import, const struct import_identity *identity,
+	const struct import_kind *kind, struct bytes body)
+{
+	struct import_feed *feed = NULL;
+	int r = object_check_cluster(import, kind, identity);
+
+	if (r == 0 && import->open_bytes >= BATCH) {
+		import->open_bytes = 0;
+		r = journal_commit(import->journal);
+	}
+	if (r == 0)
+		r = journal_begin(import->journal);
+	if (r == 0)
+		r = import_find_feed(import, kind, &feed);
+	return r < 0 ? r : object_record(import, feed, identity, body);
+}
+
+/* Opens the feed of a typed list, which may have been empty. */
+static int object_take_list(struct import *import, struct import_identity *identity)
+{
+	struct import_feed *feed;
+	struct import_kind kind;
+
+	identity->kind.size -= 4;
+	if (!object_kind(identity, &kind))
+		return 0;
+	int r = journal_begin(import->journal);
+	return r < 0 ? r : import_find_feed(import, &kind, &feed);
+}
+
+/* ---- import_internal.h -------------------------------------------------- */
+
+static int object_take(struct import *import, struct bytes *body, struct import_identity *identity,
+	struct bytes kind, struct bytes version)
+{
+	bool alone = !*import->file->path;
+	struct import_kind own;
+	char room[2 * IMPORT_NAME];
+	int r = object_identify(*body, identity);
+
+	if (r == 0 && !identity->kind.size && !identity->api_version.size &&
+		identity->has_metadata &&
+		object_find_kind(import, kind, version, room, sizeof(room), &identity->kind,
+			&identity->api_version)) {
+		r = object_put_kind(import, *body, identity->kind, identity->api_version);
+		*body = buf_bytes(&import->headed);
+		if (r == 0)
+			r = object_identify(*body, identity);
+	}
+	if (r < 0)
+		return r;
+	if (bytes_equal(identity->kind, BYTES_LIT("APIResourceList")))
+		return import_take_discovery(import, *body);
+	if (identity->has_items && object_is_list(identity->kind))
+		return object_take_list(import, identity);
+	bool is_object = object_kind(identity, &own);
+	if (!identity->has_metadata && (!alone || !is_object))
+		return 0; /* other files and documents are among them */
+	import->objects++;
+	if (!is_object)
+		return err_say(ERR_PROTOCOL,
+			"it has no kind and apiVersion, as 'kubectl get -o json' writes them");
+	if (!identity->name.size || memchr(identity->name.data, '/', identity->name.size) ||
+		(identity->name_space.size &&
+			memchr(identity->name_space.data, '/', identity->name_space.size)))
+		return err_say(ERR_PROTOCOL, "it has no name");
+	if (memchr(identity->name.data, '\0', identity->name.size))
+		return err_say(ERR_TOO_LARGE, OBJECT_NAME_HAS_NUL);
+	return object_store(import, identity, &own, *body);
+}
+
+int import_object(struct import *import, struct bytes body, struct bytes kind, struct bytes version)
+{
+	struct import_identity identity = {.has_metadata = false};
+	char name[160];
+	int r = object_take(import, &body, &identity, kind, version);
+
+	if (!import_is_bad_input(r))
+		return r;
+	(void)snprintf(name, sizeof(name), "%.*s%s%.*s", BYTES_ARG(identity.name_space),
+		identity.name_space.size ? "/" : "", BYTES_ARG(identity.name));
+	import_skip(import, import->file->name, import->line, name, r);
+	return 0;
+}

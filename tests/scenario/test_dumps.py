@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kinf import and kinf open: dumps of clusters as stores."""
+
+import io
+import json
+import re
+import tarfile
+import zipfile
+
+import pytest
+import yaml
+
+from harness.process import program, run_command
+from harness.store import whole
+
+
+def pod(name, namespace="web", **metadata):
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace, **metadata},
+            "spec": {"nodeName": "node-1", "containers": [{"name": "c", "image": "nginx"}]}}
+
+
+CRD = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "indices.example.com"},
+       "spec": {"group": "example.com", "scope": "Namespaced",
+                "names": {"plural": "indices", "singular": "index", "kind": "Index", "listKind": "IndexList", "shortNames": ["ix"]},
+                "versions": [{"name": "v1", "served": True, "storage": True, "additionalPrinterColumns": [
+                    {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}]}]}}
+INDEX = {"apiVersion": "example.com/v1", "kind": "Index", "metadata": {"name": "one", "namespace": "web"}, "spec": {"size": 3}}
+
+
+def bare(*objects):
+    """Items as in a typed list: without kind and apiVersion."""
+    return [{key: value for key, value in item.items() if key not in ("kind", "apiVersion")} for item in objects]
+
+
+def listed(kind, *objects):
+    return json.dumps({"kind": f"{kind}List", "apiVersion": "v1", "metadata": {"resourceVersion": "9"}, "items": bare(*objects)})
+
+
+# Each layout has the pods a and b in web and one more thing.
+LAYOUTS = {
+    "cluster-info dump": {"nodes.json": listed("Node", {"metadata": {"name": "node-1"}}),
+                          "web/pods.json": listed("Pod", pod("a"), pod("b")),
+                          "web/daemonsets.json": '{"kind":"DaemonSetList","apiVersion":"apps/v1","metadata":{},"items":null}',
+                          "web/a/logs.txt": "{ no object\n"},
+    "cluster-info dump in YAML": {"nodes.yaml": "---\napiVersion: v1\nitems:\n- metadata:\n    name: node-1\nkind: NodeList\n",
+                                  "web/pods.yaml": "---\n" + yaml.safe_dump({"apiVersion": "v1", "items": bare(pod("a"), pod("b")),
+                                                                             "kind": "PodList"})},
+    "kubectl get": {"all.yaml": yaml.safe_dump({"apiVersion": "v1", "items": [pod("a"), pod("b"), INDEX, CRD], "kind": "List"})},
+    "manifests": {"app/pods.yaml": yaml.safe_dump_all([pod("a"), None, pod("b")]), "app/values.yaml": "replicas: 3\n",
+                  "crd.yml": yaml.safe_dump(CRD), "app/index.json": json.dumps(INDEX)},
+    "must-gather": {"quay-io-x/cluster-scoped-resources/apiextensions.k8s.io/customresourcedefinitions/indices.example.com.yaml":
+                    yaml.safe_dump(CRD),
+                    "quay-io-x/namespaces/web/core/pods.yaml": yaml.safe_dump({"apiVersion": "v1", "kind": "PodList",
+                                                                               "items": [pod("a", resourceVersion="7")]}),
+                    "quay-io-x/namespaces/web/pods/a/a.yaml": "---\n" + yaml.safe_dump(pod("a", resourceVersion="8")),
+                    "quay-io-x/namespaces/web/pods/b/b.yaml": "---\n" + yaml.safe_dump(pod("b")),
+                    "quay-io-x/namespaces/web/pods/a/c/logs/current.log": "- x\n",
+                    "quay-io-x/namespaces/web/example.com/indices/one.yaml": yaml.safe_dump(INDEX)},
+    "troubleshoot": {"bundle/cluster-resources/pods/web.json": json.dumps(bare(pod("a"), pod("b"))),
+                     "bundle/cluster-resources/pods/logs/web/a/c.log": "",
+                     "bundle/cluster-resources/pvcs/web.json": listed("PersistentVolumeClaim", {"metadata": {"name": "v", "namespace": "web"}}),
+                     "bundle/cluster-resources/resources.json": json.dumps([
+                         {"kind": "APIResourceList", "groupVersion": "example.com/v1", "resources": [
+                             {"name": "indices", "kind": "Index", "namespaced": True, "shortNames": ["ix"]},
+                             {"name": "indices/status", "kind": "Index", "namespaced": True}]}]),
+                     "bundle/cluster-resources/custom-resources/indices.example.com/web.yaml": yaml.safe_dump([INDEX]),
+                     "bundle/cluster-resources/auth-cani-list/web.json": '{"status":{}}',
+                     "bundle/version.yaml": "apiVersion: troubleshoot.sh/v1beta2\nkind: SupportBundle\nspec: {versionNumber: 1}\n"},
+    "Velero": {"metadata/version": "1.1.0\n",
+               "resources/pods/namespaces/web/a.json": json.dumps(pod("a")), "resources/pods/namespaces/web/b.json": json.dumps(pod("b")),
+               "resources/pods/v1-preferredversion/namespaces/web/a.json": json.dumps(pod("a")),
+               "resources/customresourcedefinitions.apiextensions.k8s.io/cluster/indices.example.com.json": json.dumps(CRD),
+               "resources/indices.example.com/namespaces/web/one.json": json.dumps(INDEX)},
+}
+
+
+@pytest.fixture(autouse=True)
+def configured(store):
+    store.configure(whole("pods"))
+
+
+def write(directory, files):
+    for name, text in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return directory
+
+
+def tar(path, files, mode="w:gz"):
+    with tarfile.open(path, mode) as archive:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return path
+
+
+def pods(store, target):
+    return store.kinf("get", "pods", "-n", "web", "-o", "name", "--store", target, check=True).stdout.split()
+
+
+def skipped(result):
+    return [line.split(" ", 1)[1] for line in result.stderr.splitlines() if "import_skipped" in line]
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_layout_as_directory_and_archive(store, name):
+    files, targets = LAYOUTS[name], []
+    for number, make in enumerate((lambda p: write(p, files), lambda p: tar(p, files), lambda p: tar(p, files, "w"))):
+        source, target = store.directory / f"source-{number}", store.directory / f"made-{number}"
+        result = store.kinf("import", make(source), "--store", target, check=True)
+        assert result.stderr == ""
+        assert pods(store, target) == ["pod/a", "pod/b"]
+        store.kinf("verify", "--deep", "--store", target, check=True)
+        targets.append(target)
+    assert [store.kinf("diff", targets[0], other).stdout for other in targets[1:]] == ["", ""]
+    target = targets[0]
+    if "one" in str(files):
+        assert store.kinf("get", "ix", "-A", "--store", target, check=True).stdout.splitlines()[1].split()[:2] == ["web", "one"]
+        assert store.kinf("get", "indices.example.com", "-o", "count", "--store", target, check=True).stdout == "1\n"
+    if "customresourcedefinitions" in str(files):
+        assert store.kinf("get", "ix", "-n", "web", "--store", target, check=True).stdout == "NAME   SIZE\none    3\n"
+    if name == "must-gather":
+        assert store.kinf("get", "pods", "-n", "web", "a", "-o", "jsonpath={.metadata.resourceVersion}", "--store", target,
+                          check=True).stdout == "8", "the newer one of two"
+    if name == "cluster-info dump":
+        assert store.kinf("get", "ds", "-o", "count", "--store", target, check=True).stdout == "0\n", "an empty list is known"
+
+
+def test_zip_and_zstd(store):
+    files = LAYOUTS["kubectl get"]
+    with zipfile.ZipFile(store.directory / "dump.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    gz = tar(store.directory / "dump.tar", files, "w")
+    run_command(["zstd", "-q", gz], store.env) if (have := run_command(["which", "zstd"], store.env).status == 0) else None
+    run_command(["gzip", "-k", write(store.directory, files) / "all.yaml"], store.env)
+    for name in ("dump.zip", "all.yaml.gz", *(["dump.tar.zst"] if have else [])):
+        store.kinf("import", store.directory / name, "--store", store.directory / f"made-{name}", check=True)
+        assert pods(store, store.directory / f"made-{name}") == ["pod/a", "pod/b"]
+
+
+def test_words_of_yaml_are_read_as_kubectl_does(store):
+    text = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: a, namespace: web, labels: &l {x: "yes"}}
+plain: [yes, Off, ~, null, '', "", 1, -3, 0644, 0x1f, 1_000, +2, 1.50, 1e3, 1.2.3, 2026-01-01, .5.5, "1", no more, -, "héllo"]
+block: |
+  one
+  two
+folded: >-
+  one
+  two
+again: *l
+"""
+    (store.directory / "a.yaml").write_text(text)
+    target = store.directory / "made"
+    store.kinf("import", store.directory / "a.yaml", "--store", target, check=True)
+    got = store.kinf("get", "cm", "a", "-n", "web", "-o", "json", "--server-order", "--store", target, check=True).stdout
+    made = json.loads(got)
+    assert made["plain"] == [True, False, None, None, "", "", 1, -3, 420, 31, 1000, 2, 1.5, 1000, "1.2.3", "2026-01-01", ".5.5", "1",
+                             "no more", "-", "héllo"]
+    assert (made["block"], made["folded"], made["again"]) == ("one\ntwo\n", "one two", {"x": "yes"})
+
+
+LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{chr(98 + i)}: &{chr(98 + i)} [{','.join('*' + chr(97 + i) for _ in range(10))}]\n" for i in range(9))
+FAULTS = {  # text, what is named, the pods that remain
+    "cut.json": (json.dumps({"kind": "List", "items": [pod("a")] * 2 + [pod("b")]})[:-20], r'cut.json:1" error="list: the body ends', ["a"]),
+    "cut.yaml": (yaml.safe_dump(pod("a")) + "---\n" + 'kind: "Po', r'cut.yaml:\d+" error=', ["a"]),
+    "twice.json": (json.dumps({"kind": "List", "items": [pod("a", uid="1"), pod("b"), pod("a", uid="2")]}),
+                   r'object="web/a" error="it is there twice, and differs"', ["a", "b"]),
+    "tag.yaml": (yaml.safe_dump_all([pod("a"), pod("b")]) + "---\nkind: !!binary UG9k\nmetadata: {}\n", r"tag.yaml:23.*tag", ["a", "b"]),
+    "laughs.yaml": (yaml.safe_dump(pod("a")) + "---\n" + LAUGHS, r"laughs.yaml:12.*aliases", ["a"]),
+    "deep.yaml": (yaml.safe_dump(pod("a")) + "---\nx: " + "[" * 400 + "]" * 400 + "\n---\n" + yaml.safe_dump(pod("b")),
+                  r"deep.yaml:12.*nested deeper", ["a", "b"]),
+    "nameless.yaml": (yaml.safe_dump_all([pod("a"), {**pod("x"), "metadata": {"generateName": "x-"}}]),
+                      r'nameless.yaml:12" error="it has no name"', ["a"]),
+    "latin.yaml": (yaml.safe_dump(pod("a")) + "---\nname: \udce9\n", r"latin.yaml:\d+.*UTF-8", ["a"]),
+    "merge.yaml": ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {<<: {a: b}}\n---\n" + yaml.safe_dump(pod("a")),
+                   r"merge.yaml:1.*merge key", ["a"]),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_named_with_file_and_line_and_the_rest_is_there(store, name):
+    text, named, left = FAULTS[name]
+    (store.directory / "dump").mkdir()
+    (store.directory / "dump" / name).write_text(text, errors="surrogateescape")
+    (store.directory / "dump" / "z.json").write_text(json.dumps(pod("z")))
+    target = store.directory / "made"
+    result = store.kinf("import", store.directory / "dump", "--store", target)
+    assert result.status == 1 and "without what is named above" in result.stdout, result
+    assert len(skipped(result)) == 1 and re.search(named, result.stderr), result
+    assert pods(store, target) == [f"pod/{name}" for name in [*left, "z"]]
+
+
+def test_unsafe_members_are_left_out_and_named(store):
+    path = store.directory / "dump.tar"
+    with tarfile.open(path, "w") as archive:
+        for name, kind, link in (("../../evil.json", tarfile.REGTYPE, ""), ("/abs.json", tarfile.REGTYPE, ""),
+                                 ("link.json", tarfile.SYMTYPE, "/etc/passwd"), ("hard.json", tarfile.LNKTYPE, "a.json"),
+                                 ("link.log", tarfile.SYMTYPE, "/etc/passwd"), ("a.json", tarfile.REGTYPE, "")):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, link
+            text = json.dumps(pod(name.split(".")[-2].strip("/"))).encode() if kind == tarfile.REGTYPE else b""
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text))
+    target = store.directory / "made"
+    result = store.kinf("import", path, "--store", target)
+    assert result.status == 1
+    assert [re.search(r'dump.tar: ([^"]*)"', line)[1] for line in skipped(result)] == [
+        "../../evil.json", "/abs.json", "link.json", "hard.json"]
+    assert pods(store, target) == ["pod/a"]
+    (store.directory / "tree").mkdir()
+    (store.directory / "tree" / "p.json").write_text(json.dumps(pod("a")))
+    (store.directory / "tree" / "l.json").symlink_to("/etc/passwd")
+    result = store.kinf("import", store.directory / "tree", "--store", store.directory / "two")
+    assert result.status == 1 and len(skipped(result)) == 1 and "tree/l.json" in result.stderr
+
+
+@pytest.mark.parametrize("cut", [0.3, 0.7, 0.99])
+def test_a_cut_archive_gives_what_it_has(store, cut):
+    path = tar(store.directory / "dump.tar.gz", {f"{i:03}.json": json.dumps(pod(f"p-{i:03}", uid=str(i * 7919))) for i in range(300)})
+    data = path.read_bytes()
+    path.write_bytes(data[:int(len(data) * cut)])
+    result = store.kinf("import", path, "--store", store.directory / "made")
+    assert result.status == 1 and len(skipped(result)) == 1 and "damaged or cut" in result.stderr, result
+    found = pods(store, store.directory / "made")
+    assert 0 < len(found) < 300 and found == [f"pod/p-{i:03}" for i in range(len(found))]
+
+
+def test_a_bomb_is_bounded(store):
+    """What is no object is not unpacked to its end."""
+    path = store.directory / "bomb.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, size in (("zeros.json", 64 << 20), ("string.json", 100 << 20), ("string.yaml", 100 << 20)):
+            member = tarfile.TarInfo(name)
+            start = b'{"kind":"Pod","metadata":{"name":"a","x":"' if "string" in name else b""
+            member.size = len(start) + size
+            archive.addfile(member, io.BytesIO(start + (b"x" if start else b"\0") * size))
+        text = json.dumps(pod("a")).encode()
+        member = tarfile.TarInfo("a.json")
+        member.size = len(text)
+        archive.addfile(member, io.BytesIO(text))
+    result = store.kinf("import", path, "--store", store.directory / "made")
+    assert result.status == 1 and len(skipped(result)) == 3, result
+    assert pods(store, store.directory / "made") == ["pod/a"]
