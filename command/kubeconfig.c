@@ -3,6 +3,8 @@
  * kinf kubeconfig: prints a kubeconfig for kinf-serve, with its addresses in the store, its
  * certificates, and the credentials of the store's own kubeconfig: they work as at the API server.
  */
+#include "command/kubeconfig.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -224,19 +226,41 @@ static int kubeconfig_put_user(const struct config *config, struct buf *out, cha
 	return 0;
 }
 
+/* Appends the user of `auth: token`. */
+static int kubeconfig_put_token(const struct config *config, struct buf *out)
+{
+	CLEANUP(buf_release) struct buf token = BUF_SECRET;
+	const char *file = config->serve.token_file;
+	AUTO_FD int fd = file ? open(file, O_RDONLY | O_CLOEXEC) : -1;
+
+	if (fd < 0)
+		return err_set(file ? -errno : -ENOENT, "reading the token '%s'",
+			file ? file : "serve.tokenFile");
+	token.limit = KUBECONFIG_TEXT_MAX;
+	int r = buf_read_file(&token, fd, file);
+	while (r == 0 && token.size && token.data[token.size - 1] <= ' ')
+		buf_truncate(&token, token.size - 1);
+	buf_str(out, "{token: ");
+	json_write_string(buf_bytes(&token), out);
+	buf_str(out, "}");
+	return r;
+}
+
 /* ---- the command -------------------------------------------------------- */
 
-static int kubeconfig_print(
-	const struct config *config, int directory_fd, const struct kubeconfig_server *server)
+static int kubeconfig_put(const struct config *config, int directory_fd,
+	const struct kubeconfig_server *server, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf ca = BUF_INIT, user = BUF_SECRET;
 	char namespace_[256] = "";
 	bool open = strcmp(server->auth, "open") == 0, self = strcmp(server->auth, "self") == 0,
-	     token = false;
+	     own = strcmp(server->auth, "token") == 0, token = false;
 	int r = kubeconfig_put_ca(config, directory_fd, &ca);
 
 	if (r == 0)
-		r = kubeconfig_put_user(config, &user, namespace_, sizeof(namespace_), &token);
+		r = own ? kubeconfig_put_token(config, &user)
+			: kubeconfig_put_user(
+				  config, &user, namespace_, sizeof(namespace_), &token);
 	if (r < 0)
 		return r;
 	if (open) {
@@ -253,24 +277,41 @@ static int kubeconfig_print(
 		(void)fprintf(stderr, "note: the kubeconfig's user has no token; with 'serve.auth: "
 				      "self' kinf-serve recognizes clients by tokens only (kubectl "
 				      "--token TOKEN)\n");
-	(void)printf("apiVersion: v1\nkind: Config\ncurrent-context: kinf\nclusters:\n- name: "
-		     "kinf\n  cluster:\n"
-		     "    server: %s\n    certificate-authority-data: %s\ncontexts:\n- name: "
-		     "kinf\n  context:\n"
-		     "    cluster: kinf\n    user: kinf\n",
+	buf_printf(out,
+		"apiVersion: v1\nkind: Config\ncurrent-context: kinf\nclusters:\n- name: "
+		"kinf\n  cluster:\n"
+		"    server: %s\n    certificate-authority-data: %s\ncontexts:\n- name: "
+		"kinf\n  context:\n"
+		"    cluster: kinf\n    user: kinf\n",
 		server->url, buf_cstr(&ca));
 	if (*namespace_)
-		(void)printf("    namespace: %s\n", namespace_);
-	(void)printf("users:\n- name: kinf\n  user: %s\n", buf_cstr(&user));
-	return output_flush();
+		buf_printf(out, "    namespace: %s\n", namespace_);
+	buf_printf(out, "users:\n- name: kinf\n  user: %s\n", buf_cstr(&user));
+	return buf_error(out);
+}
+
+int kubeconfig_write(const struct config *config, struct buf *out)
+{
+	CLEANUP(home_close) struct home *home = NULL;
+	struct kubeconfig_server server;
+	int r = home_open(config->store, &(struct home_options){0}, &home);
+
+	if (r < 0)
+		return r;
+	AUTO_FD int directory = openat(home_fd(home), "serve", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0 && errno != ENOENT)
+		return err_set(-errno, "opening '%s/serve'", home_path(home));
+	r = kubeconfig_find_server(home, directory, &server);
+	if (r == 0 && !proc_is_locked(directory, "serve.lock"))
+		(void)fprintf(stderr, "note: kinf-serve does not run now\n");
+	return r < 0 ? r : kubeconfig_put(config, directory, &server, out);
 }
 
 int command_kubeconfig(int argc, char **argv)
 {
 	CLEANUP(config_flags_release) struct config_flags flags = {0};
 	CLEANUP(config_free) struct config *config = NULL;
-	CLEANUP(home_close) struct home *home = NULL;
-	struct kubeconfig_server server;
+	CLEANUP(buf_release) struct buf out = BUF_SECRET;
 	const struct options_group groups[] = {config_common_options(&flags)};
 	const struct options options = {"kinf kubeconfig", "",
 		"Prints a kubeconfig for kinf-serve: kubectl --kubeconfig <(kinf kubeconfig) get "
@@ -284,16 +325,8 @@ int command_kubeconfig(int argc, char **argv)
 	if (r == 0)
 		command_note(config);
 	if (r == 0)
-		r = home_open(config->store, &(struct home_options){0}, &home);
-	if (r < 0)
-		return command_fail(r);
-	AUTO_FD int directory = openat(home_fd(home), "serve", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (directory < 0 && errno != ENOENT)
-		return command_fail(err_set(-errno, "opening '%s/serve'", home_path(home)));
-	r = kubeconfig_find_server(home, directory, &server);
-	if (r == 0 && !proc_is_locked(directory, "serve.lock"))
-		(void)fprintf(stderr, "note: kinf-serve does not run now\n");
+		r = kubeconfig_write(config, &out);
 	if (r == 0)
-		r = kubeconfig_print(config, directory, &server);
+		r = output_text(&out);
 	return r < 0 ? command_fail(r) : PROC_OK;
 }

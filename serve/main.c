@@ -78,7 +78,8 @@ static const char *const auth_names[CONFIG_AUTH_MAX] = {[CONFIG_AUTH_DEFAULT] = 
 	[CONFIG_AUTH_SELF] = "self",
 	[CONFIG_AUTH_REVIEW] = "review",
 	[CONFIG_AUTH_ALLOW] = "allow",
-	[CONFIG_AUTH_OPEN] = "open"};
+	[CONFIG_AUTH_OPEN] = "open",
+	[CONFIG_AUTH_TOKEN] = "token"};
 
 /* ---- --check -------------------------------------------------------------- */
 
@@ -364,7 +365,8 @@ static int serve_set_auth(struct serve *serve, struct listener *l)
 
 	l->auth = (enum config_auth)config->auth;
 	/* A Unix socket has no certificates, a TCP one no users. */
-	if (l->local && (l->auth == CONFIG_AUTH_REVIEW || l->auth == CONFIG_AUTH_ALLOW))
+	if (l->local && (l->auth == CONFIG_AUTH_REVIEW || l->auth == CONFIG_AUTH_ALLOW ||
+				l->auth == CONFIG_AUTH_TOKEN))
 		l->auth = CONFIG_AUTH_PEERS;
 	if (l->auth == CONFIG_AUTH_DEFAULT || (!l->local && l->auth == CONFIG_AUTH_PEERS))
 		l->auth = l->local ? CONFIG_AUTH_PEERS : CONFIG_AUTH_SELF;
@@ -420,6 +422,7 @@ static int serve_open_auth(struct serve *serve)
 		options.review |= auth == CONFIG_AUTH_REVIEW;
 		options.self |= auth == CONFIG_AUTH_SELF || auth == CONFIG_AUTH_REVIEW;
 		options.allow |= auth == CONFIG_AUTH_ALLOW;
+		options.token |= auth == CONFIG_AUTH_TOKEN;
 	}
 	return auth_open(&options, &serve->shared.auth);
 }

@@ -3,6 +3,8 @@
  * kinf import SOURCE... --store DIR: the reflector's program reads the sources into a journal, the
  * processor's builds the index.
  */
+#include "command/manage/import.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
@@ -24,17 +26,6 @@
 
 #define IMPORTED "store"
 
-struct import_work {
-	struct partial partial;
-	int signals;
-};
-
-static void import_work_release(struct import_work *work)
-{
-	partial_release(&work->partial);
-	cleanup_fd(&work->signals);
-}
-
 /* Appends to the arguments of a program. */
 static int import_add(struct option_texts *arguments, const char *text)
 {
@@ -44,8 +35,8 @@ static int import_add(struct option_texts *arguments, const char *text)
 
 /* Runs the reflector's program on the SOURCES. Returns: 0; PROC_PARTLY; other exit statuses;
  * errors. */
-static int import_read(struct import_work *work, char *const *sources, const char *store,
-	const char *configured, const char *config)
+static int import_read(int signals, char *const *sources, const char *store, const char *configured,
+	const char *config)
 {
 	CLEANUP(option_texts_release) struct option_texts arguments = {.n = 0};
 	const char *first[] = {"kinf-reflector", "--store", store, configured, config};
@@ -62,21 +53,19 @@ static int import_read(struct import_work *work, char *const *sources, const cha
 	if (r == 0)
 		r = import_add(&arguments, NULL);
 	(void)snprintf(journal, sizeof(journal), "%s/journal", store);
-	return r < 0 ? r : maintenance_run(arguments.items, work->signals, "reading", journal);
+	return r < 0 ? r : maintenance_run(arguments.items, signals, "reading", journal);
 }
 
-/* Makes the store of FLAGS. Returns: 0; PROC_PARTLY: without what was named; other exit statuses of
- * a program that has said why; errors. */
-static int import_make(
-	struct import_work *work, char *const *sources, const struct config_flags *flags)
+int import_store(char *const *sources, const struct config_flags *flags, int signals)
 {
+	CLEANUP(partial_release) struct partial partial = PARTIAL_INIT;
 	char store[PATH_MAX], runtime[PATH_MAX], index[PATH_MAX + 8];
 
-	int r = partial_begin(&work->partial, flags->store, PARTIAL_DIRECTORY);
+	int r = partial_begin(&partial, flags->store, PARTIAL_DIRECTORY);
 	if (r == 0)
-		r = partial_path(&work->partial, IMPORTED, store);
+		r = partial_path(&partial, IMPORTED, store);
 	if (r == 0)
-		r = partial_path(&work->partial, "run", runtime);
+		r = partial_path(&partial, "run", runtime);
 	if (r == 0 && mkdir(runtime, 0700) < 0)
 		r = err_set(-errno, "making '%s'", runtime);
 	const char *config = flags->file ? flags->file : flags->cluster;
@@ -86,19 +75,17 @@ static int import_make(
 	if (r < 0)
 		return r;
 	(void)snprintf(index, sizeof(index), "%s/index", store);
-	int read = import_read(work, sources, store, configured, config);
+	int read = import_read(signals, sources, store, configured, config);
 	if (read != 0 && read != PROC_PARTLY)
 		return read;
-	r = maintenance_run(indexing, work->signals, "building the index", index);
+	r = maintenance_run(indexing, signals, "building the index", index);
 	if (r == 0)
-		r = partial_end(&work->partial, IMPORTED);
+		r = partial_end(&partial, IMPORTED);
 	return r != 0 ? r : read;
 }
 
 int command_import(int argc, char **argv)
 {
-	CLEANUP(import_work_release)
-	struct import_work work = {.partial = PARTIAL_INIT, .signals = -1};
 	struct config_flags flags = {0};
 	int first;
 	const struct options_group groups[] = {config_common_options(&flags)};
@@ -123,9 +110,9 @@ int command_import(int argc, char **argv)
 		r = options_bad(&options, "name the new store with --store DIR");
 	if (r != 0)
 		return command_usage(&options, r);
-	work.signals = r = signals_open();
+	AUTO_FD int signals = r = signals_open();
 	if (r >= 0)
-		r = import_make(&work, argv + first, &flags);
+		r = import_store(argv + first, &flags, signals);
 	if (r != 0 && r != PROC_PARTLY)
 		return r < 0 ? command_fail(r) : PROC_FAILED; /* the failed program has told why */
 	(void)printf("made the store '%s'%s: read it with --store\n", flags.store,

@@ -218,6 +218,8 @@ int config_check_serve(const struct config_place *place, const struct config *co
 	if (s->auth == CONFIG_AUTH_ALLOW && !s->client_ca)
 		return config_refuse(place, "auth: allow recognizes clients by their certificates; "
 					    "name the CA that signs them in tls.clientCA");
+	if (s->auth == CONFIG_AUTH_TOKEN && !s->token_file)
+		return config_refuse(place, "auth: token needs tokenFile, the file of the token");
 	if (!s->review_certificate != !s->review_key)
 		return config_refuse(place, "review.cert and review.key must be given together");
 	if (s->auth == CONFIG_AUTH_ALLOW && !s->allow)

@@ -182,7 +182,7 @@ static int import_finish(struct import *import)
 		r = import_define_feeds(import);
 	if (r == 0)
 		r = proc_random(&chance, sizeof(chance));
-	(void)snprintf(cluster, sizeof(cluster), "uid:imported-%016" PRIx64, r == 0 ? chance : 0);
+	(void)snprintf(cluster, sizeof(cluster), JOURNAL_IMPORTED "%016" PRIx64, r == 0 ? chance : 0);
 	if (r == 0)
 		r = journal_set_cluster(import->journal, cluster);
 	if (r == 0)

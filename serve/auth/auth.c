@@ -2,6 +2,7 @@
 #include "serve/auth/auth.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "serve/metrics.h"
 
 #define AUTH_MAGIC 0x61757468u
+#define TOKEN_MAX  4096
 
 struct auth {
 	uint32_t magic;
@@ -22,6 +24,7 @@ struct auth {
 	struct auth_self *self; /* also of review; NULL: no listener has these modes */
 	pthread_rwlock_t lock;  /* of RULES */
 	char *rules;            /* of allow; NULL: no listener has this mode */
+	struct buf token;       /* of the mode token */
 	uid_t owner;            /* of the store */
 	bool has_group;
 	gid_t group; /* its members may read the store */
@@ -124,6 +127,42 @@ static void allow_decide(struct auth *auth, const struct exchange *x,
 		peer->common_name, allowed ? "" : "no rule of serve.allow allows it"};
 }
 
+/* ---- token: one token may read everything ------------------------------- */
+
+static int token_load(struct auth *auth, const char *file)
+{
+	AUTO_FD int fd = open(file, O_RDONLY | O_CLOEXEC);
+	struct buf *token = &auth->token;
+
+	*token = BUF_SECRET;
+	token->limit = TOKEN_MAX;
+	int r = fd < 0 ? err_set(-errno, "opening it") : buf_read_file(token, fd, "it");
+	while (r == 0 && token->size && token->data[token->size - 1] <= ' ')
+		buf_truncate(token, token->size - 1);
+	if (r == 0 && !token->size)
+		r = err_say(ERR_CONFIG, "it is empty");
+	return r < 0 ? err_add(r, "the token '%s'", file) : 0;
+}
+
+static void auth_decide_token(
+	const struct auth *auth, const struct exchange *x, struct auth_decision *decision)
+{
+	struct bytes given = exchange_header(x, "authorization"), token = buf_bytes(&auth->token);
+	const uint8_t *p = given.data, *own = token.data;
+	unsigned differ =
+		given.size != token.size + 7 || strncasecmp(given.data, "bearer ", 7) != 0;
+
+	if (!differ) /* all of it, wherever it differs */
+		for (size_t i = 0; i < token.size; i++)
+			differ |= (unsigned)(p[7 + i] ^ own[i]);
+	if (differ)
+		*decision = (struct auth_decision){AUTH_UNAUTHENTICATED, "", ""};
+	else if (auth_impersonates(x))
+		*decision = (struct auth_decision){AUTH_DENIED, "token", AUTH_NO_IMPERSONATION};
+	else
+		*decision = (struct auth_decision){AUTH_ALLOWED, "token", ""};
+}
+
 /* ---- begin and end ------------------------------------------------------ */
 
 static char *allow_copy(const struct config *config)
@@ -151,6 +190,9 @@ int auth_open(const struct auth_options *options, struct auth **ret_auth)
 		if (!auth->rules)
 			return err_set(-ENOMEM, "reading serve.allow");
 	}
+	r = options->token ? token_load(auth, options->config->serve.token_file) : 0;
+	if (r < 0)
+		return r;
 	*ret_auth = TAKE(auth);
 	return 0;
 }
@@ -181,6 +223,7 @@ void auth_close(struct auth **auth)
 	auth_self_free(&a->self);
 	(void)pthread_rwlock_destroy(&a->lock);
 	free(a->rules);
+	buf_release(&a->token);
 	a->magic = 0;
 	free(a);
 }
@@ -296,6 +339,10 @@ void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attrib
 	case CONFIG_AUTH_OPEN:
 		auth_decide_open(x, attributes, &decision);
 		auth_count(auth->metrics, "open", decision.answer, "local");
+		break;
+	case CONFIG_AUTH_TOKEN:
+		auth_decide_token(auth, x, &decision);
+		auth_count(auth->metrics, "token", decision.answer, "local");
 		break;
 	case CONFIG_AUTH_ALLOW:
 		allow_decide(auth, x, attributes, &decision);

@@ -5,7 +5,7 @@
  *
  *	auth_decide(auth, x, &attributes, decided, watch, &watch->pending);
  *
- * The modes are those of `serve.auth`: peers, self, review, allow, open. Each listener has one.
+ * The modes are those of `serve.auth`: peers, self, review, allow, open, token. Each listener has one.
  */
 #ifndef SERVE_AUTH_AUTH_H
 #define SERVE_AUTH_AUTH_H
@@ -49,6 +49,7 @@ struct auth_options {
 	bool self;        /* a listener has the mode self or review */
 	bool review;      /* it is review */
 	bool allow;       /* a listener has the mode allow */
+	bool token;       /* a listener has the mode token */
 	uint64_t keep_ns; /* how long decisions are good; 0: 10 s */
 };
 
@@ -62,7 +63,8 @@ void auth_deliver(struct auth *auth, struct serve_worker *worker);
 /* Returns true if the request is for another user: only the API server can allow it. */
 bool auth_impersonates(const struct exchange *x);
 #define AUTH_NO_IMPERSONATION \
-	"impersonation is not possible with serve.auth peers, open, review and allow; use self, " \
+	"impersonation is not possible with serve.auth peers, open, review, allow and token; use " \
+	"self, " \
 	"or the API server"
 
 /* Counts a decision of MODE in kinf_serve_decisions_total. SOURCE is "local", "cache", "server" or

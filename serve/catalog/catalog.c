@@ -57,6 +57,7 @@ struct catalog {
 	struct snapshot *snapshot;
 	struct ring_reader *ring;
 	bool uuid_known;
+	bool is_imported; /* the store is of a dump */
 	uint8_t uuid[16];
 	uint64_t definitions;
 	uint64_t examined; /* the log, up to here */
@@ -327,6 +328,7 @@ static int catalog_take(struct catalog *c, bool *ret_any)
 	int r = journal_meta(journal, txn, &meta);
 	if (r < 0)
 		return r;
+	c->is_imported = strncmp(meta.cluster, JOURNAL_IMPORTED, strlen(JOURNAL_IMPORTED)) == 0;
 	horizon = meta.horizon;
 	if (c->examined < horizon) { /* the first time, or trimmed before we have read it */
 		catalog_drop_all(c, false);
@@ -354,9 +356,11 @@ static int catalog_take_state(void *argument, const struct kinf_feed_info *info)
 	struct catalog_feed *feed = catalog_by_id(c, info->feed);
 
 	if (feed) {
+		/* A dump is as new as it will ever be. */
+		const char *state = c->is_imported ? "live" : info->state;
 		bool was_live = strcmp(feed->state, "live") == 0;
 
-		if (was_live != (strcmp(info->state, "live") == 0)) {
+		if (was_live != (strcmp(state, "live") == 0)) {
 			/* Watches of leaves report it. */
 			(void)__atomic_add_fetch(&feed->states, 1, __ATOMIC_ACQ_REL);
 			(void)__atomic_add_fetch(&feed->news, 1, __ATOMIC_ACQ_REL);
@@ -369,7 +373,7 @@ static int catalog_take_state(void *argument, const struct kinf_feed_info *info)
 			return 0;
 		}
 		feed->age_seconds = info->last_contact_seconds;
-		memcpy(feed->state, info->state, sizeof(feed->state));
+		(void)snprintf(feed->state, sizeof(feed->state), "%s", state);
 		memcpy(feed->why, info->last_error, sizeof(feed->why));
 	}
 	return 0;

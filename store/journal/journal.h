@@ -158,6 +158,9 @@ struct feed_passed {
 	} objects[FEED_PASSED_MAX];
 };
 
+/* The identity of an imported journal begins so. */
+#define JOURNAL_IMPORTED "uid:imported-"
+
 struct journal_meta {
 	uint8_t uuid[16];
 	uint64_t next_seq; /* of the next record; the log ends at next_seq - 1 */

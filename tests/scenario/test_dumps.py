@@ -3,7 +3,9 @@
 
 import io
 import json
+import os
 import re
+import socket
 import tarfile
 import zipfile
 
@@ -247,3 +249,85 @@ def test_a_bomb_is_bounded(store):
     result = store.kinf("import", path, "--store", store.directory / "made")
     assert result.status == 1 and len(skipped(result)) == 3, result
     assert pods(store, store.directory / "made") == ["pod/a"]
+
+
+def test_several_dumps_become_history(store):
+    """Each source is a list: changes, deletions and a new object of an old name are between them."""
+    first = {"p.json": json.dumps({"kind": "List", "items": [
+        pod("same", resourceVersion="1", uid="1"), pod("changed", resourceVersion="2", uid="2"),
+        pod("gone", resourceVersion="3", uid="3"), pod("anew", resourceVersion="4", uid="4")]}), "cm.json": json.dumps(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "left", "namespace": "web"}})}
+    second = {"p.json": json.dumps({"kind": "List", "items": [
+        pod("same", resourceVersion="1", uid="1"), pod("changed", resourceVersion="9", uid="2", labels={"a": "b"}),
+        pod("anew", resourceVersion="8", uid="44")]})}
+    old, new = write(store.directory / "old", first), write(store.directory / "new", second)
+    os.utime(old, (1_700_000_000, 1_700_000_000))
+    target = store.directory / "made"
+    store.kinf("import", old, new, "--store", target, check=True)
+    assert pods(store, target) == ["pod/anew", "pod/changed", "pod/same"]
+    assert store.kinf("get", "cm", "-n", "web", "-o", "name", "--store", target, check=True).stdout == "configmap/left\n", \
+        "a kind that a dump lacks stays"
+    versions = store.kinf("history", "pods", "web/changed", "--store", target, check=True).stdout
+    assert "2023-11-14" in versions and "labels" in versions, versions
+    assert "DELETED" in store.kinf("history", "pods", "web/gone", "--store", target, check=True).stdout
+    assert store.kinf("history", "pods", "web/anew", "--store", target, check=True).stdout.count("ADDED") == 2
+    store.kinf("verify", "--deep", "--store", target, check=True)
+
+
+def test_a_dump_of_another_cluster_is_refused(store):
+    paths = []
+    for uid in ("one", "two"):
+        paths.append(store.directory / f"{uid}.json")
+        paths[-1].write_text(json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system", "uid": uid}}))
+    result = store.kinf("import", *paths, "--store", store.directory / "made")
+    assert result.status == 1 and "two.json" in result.stderr and "another cluster" in result.stderr, result
+    assert not (store.directory / "made").exists()
+
+
+ASK = """
+import json, os, ssl, sys, urllib.error, urllib.request, yaml
+config = yaml.safe_load(open(os.environ["KUBECONFIG"]))
+cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+import base64
+context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
+def ask(path, token=user["token"]):
+    request = urllib.request.Request(cluster["server"] + path, headers={"Authorization": "Bearer " + token} if token else {})
+    try:
+        answer = urllib.request.urlopen(request, context=context)
+        return answer.status, answer.headers.get("Warning"), json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, None, None
+status, warning, pods = ask("/api/v1/namespaces/web/pods")
+secret = ask("/api/v1/namespaces/web/secrets/s")[0]
+wrong = [ask("/api/v1/pods", token)[0] for token in ("", "x", user["token"] + "x", user["token"][:-1] + "x")]
+print(json.dumps([status, warning, [pod["metadata"]["name"] for pod in pods["items"]], secret, wrong, cluster["server"],
+                  os.environ["KUBECONFIG"], os.stat(os.environ["KUBECONFIG"]).st_mode & 0o777]))
+sys.exit(7)
+"""
+
+
+def test_open_serves_a_dump_to_a_command(store):
+    cache = store.directory / "cache"
+    dump = write(store.directory / "dump", {"web/pods.json": listed("Pod", pod("a"), pod("b")), "web/secrets.json": listed(
+        "Secret", {"metadata": {"name": "s", "namespace": "web"}, "data": {}})})
+    env = {"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": ""}
+    for again in (False, True):
+        result = store.kinf("open", dump, "--", "/usr/bin/python3", "-c", ASK, env=env)
+        assert result.status == 7, result
+        status, warning, names, secret, wrong, server, kubeconfig, mode = json.loads(result.stdout)
+        assert (status, warning, names, secret) == (200, None, ["a", "b"], 200)
+        assert wrong == [401] * 4 and mode == 0o600
+        assert ("made before" in result.stderr) == again
+        assert not os.path.exists(os.path.dirname(kubeconfig)), "nothing is left but the store"
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", int(server.rsplit(":", 1)[1]))).close()
+    assert len(list((cache / "kinf").iterdir())) == 1
+    write(dump, {"web/pods.json": listed("Pod", pod("c"))})
+    result = store.kinf("open", dump, "--", "/usr/bin/python3", "-c", ASK, env=env)
+    assert json.loads(result.stdout)[2] == ["c"], "a changed dump is another one"
+    kept = store.directory / "kept"
+    assert store.kinf("open", dump, "--store", kept, "--", "true", env=env).status == 0
+    assert pods(store, kept) == ["pod/c"]
+    for command in (["open"], ["open", "--", "true"]):
+        assert store.kinf(*command, env=env).status == 2
+    assert store.kinf("open", "/nowhere", "--", "true", env=env).status == 1
