@@ -23,6 +23,7 @@ static void import_release(struct import *import)
 	json_parser_free(&import->parser);
 	buf_release(&import->body);
 	buf_release(&import->headed);
+	buf_release(&import->annotated);
 	buf_release(&import->key);
 	journal_close(&import->journal);
 	home_close(&import->home);
@@ -182,7 +183,8 @@ static int import_finish(struct import *import)
 		r = import_define_feeds(import);
 	if (r == 0)
 		r = proc_random(&chance, sizeof(chance));
-	(void)snprintf(cluster, sizeof(cluster), JOURNAL_IMPORTED "%016" PRIx64, r == 0 ? chance : 0);
+	(void)snprintf(
+		cluster, sizeof(cluster), JOURNAL_IMPORTED "%016" PRIx64, r == 0 ? chance : 0);
 	if (r == 0)
 		r = journal_set_cluster(import->journal, cluster);
 	if (r == 0)

@@ -268,6 +268,18 @@ static bool feeds_is_of(const struct import_feed *feed, const struct import_kind
 	       strcmp(feed->kind.version, kind->version) == 0;
 }
 
+static int feeds_put_empty_list(struct import *import, struct import_feed *feed)
+{
+	struct record record = {
+		.feed = feed->id, .type = RECORD_LIST_BEGIN, .time_ns = import->audit_ns};
+	uint64_t end;
+	int r = journal_append(import->journal, &record, &feed->begin);
+
+	record.type = RECORD_LIST_END;
+	record.rv = BYTES_LIT("1");
+	return r < 0 ? r : journal_append(import->journal, &record, &end);
+}
+
 int import_find_feed(
 	struct import *import, const struct import_kind *kind, struct import_feed **ret_feed)
 {
@@ -283,7 +295,10 @@ int import_find_feed(
 		return r;
 	struct import_feed *feed = &import->feeds[i];
 	import->last_feed = i;
-	if (!feed->open) {
+	if (import->change && feed->is_new && !feed->open) { /* no list: changes from nothing on */
+		feed->is_new = false;
+		r = feeds_put_empty_list(import, feed);
+	} else if (!import->change && !feed->open) {
 		feed->open = true;
 		r = journal_append(import->journal,
 			&(struct record){.feed = feed->id,

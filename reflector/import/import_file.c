@@ -72,10 +72,13 @@ int import_take_item(void *arg, struct bytes item, bool cut)
 
 static size_t file_count_lines(const uint8_t *piece, size_t size)
 {
+	const uint8_t *end = piece + size;
 	size_t lines = 0;
 
-	for (size_t i = 0; i < size; i++)
-		lines += piece[i] == '\n';
+	while ((piece = memchr(piece, '\n', (size_t)(end - piece)))) {
+		piece++;
+		lines++;
+	}
 	return lines;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by the import group: import.c (sources become lists), import_file.c (files become
- * objects), import_object.c (objects become records), import_feeds.c (kinds become feeds).
+ * objects), import_object.c (objects become records), import_audit.c (audit events become objects), import_feeds.c (kinds become feeds).
  */
 #ifndef REFLECTOR_IMPORT_IMPORT_INTERNAL_H
 #define REFLECTOR_IMPORT_IMPORT_INTERNAL_H
@@ -36,6 +36,9 @@ struct import_feed {
 	char rv[64]; /* the newest of its objects */
 };
 
+/* The kinds of input: an object of a dump; one that was written or deleted, by an audit log. */
+enum import_change { IMPORT_LISTED, IMPORT_WRITE, IMPORT_DELETION };
+
 struct import {
 	struct home *home;
 	struct journal *journal;
@@ -45,11 +48,14 @@ struct import {
 	size_t n_feeds, feeds_room, last_feed;
 	struct import_kind *known; /* of discovery documents in the dump */
 	size_t n_known, known_room;
-	struct buf body, headed, key;
+	struct buf body, headed, annotated, key;
 	uint64_t open_bytes;
 	uint64_t objects, stored, named, unreadable; /* of all sources */
 	uint64_t time_ns;                            /* of the source; 0: now */
 	char cluster[64];                            /* uid of kube-system; "": unknown */
+
+	enum import_change change;
+	uint64_t audit_ns; /* time of the last audit event */
 
 	/* The file being read. */
 	const struct source_file *file;
@@ -78,6 +84,15 @@ int import_file(void *arg, const struct source_file *file);
  * left out; errors. */
 int import_object(
 	struct import *import, struct bytes body, struct bytes kind, struct bytes version);
+
+/* Takes the deletion of an object by its plural. */
+int import_delete(struct import *import, struct bytes group, struct bytes resource,
+	struct bytes name_space, struct bytes name);
+
+/* ---- import_audit.c ------------------------------------------------------ */
+
+/* Takes an audit event. Returns as import_object(). */
+int import_audit(struct import *import, struct bytes body);
 
 /* ---- import_feeds.c ------------------------------------------------------ */
 

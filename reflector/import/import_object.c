@@ -144,7 +144,7 @@ static int object_append(struct import *import, struct record *record, enum reco
 	uint64_t seq;
 
 	record->type = (uint8_t)type;
-	record->time_ns = import->time_ns;
+	record->time_ns = import->change ? import->audit_ns : import->time_ns;
 	import->stored++;
 	import->open_bytes += record->body.size;
 	return journal_append(import->journal, record, &seq);
@@ -160,7 +160,9 @@ static int object_again(struct import *import, const struct import_feed *feed,
 						     : RV_NOT_COMPARABLE;
 	struct record old;
 
-	if (order == 0 || (same_source && order == -1))
+	if (import->change == IMPORT_DELETION)
+		return other_uid ? 0 : object_append(import, record, RECORD_DELETED);
+	if (order == 0 || ((same_source || import->change) && order == -1))
 		return 0;
 	if (order == RV_NOT_COMPARABLE) {
 		int r = journal_get(import->journal, journal_txn(import->journal), head->seq, &old);
@@ -168,7 +170,7 @@ static int object_again(struct import *import, const struct import_feed *feed,
 		if (r < 0 || (r == FOUND && bytes_equal(old.body, record->body)))
 			return r;
 	}
-	if (same_source && (order == RV_NOT_COMPARABLE || other_uid))
+	if (same_source && !import->change && (order == RV_NOT_COMPARABLE || other_uid))
 		return err_say(ERR_PROTOCOL, "it is there twice, and differs");
 	if (!other_uid)
 		return object_append(import, record, RECORD_MODIFIED);
@@ -178,7 +180,7 @@ static int object_again(struct import *import, const struct import_feed *feed,
 		.key = record->key,
 		.uid = head->uid,
 		.rv = record->rv,
-		.time_ns = import->time_ns};
+		.time_ns = import->change ? import->audit_ns : import->time_ns};
 	uint64_t seq;
 	int r = journal_append(import->journal, &gone, &seq);
 	return r < 0 ? r : object_append(import, record, RECORD_ADDED);
@@ -206,9 +208,11 @@ static int object_record(struct import *import, struct import_feed *feed,
 			import->journal, journal_txn(import->journal), feed->id, record.key, &head);
 	if (r == FOUND)
 		r = object_again(import, feed, &record, &head);
-	else if (r == NOT_FOUND)
+	else if (r == NOT_FOUND && import->change != IMPORT_DELETION)
 		r = object_append(import, &record, RECORD_ADDED);
-	if (r == 0 && !feed->is_new)
+	if (r == NOT_FOUND)
+		return 0; /* deleted, and never seen */
+	if (r == 0 && !feed->is_new && feed->open)
 		r = ARRAY_ADD(feed->seen, feed->n_seen, feed->seen_room, hash_bytes(record.key, 0),
 			"the names of a list");
 	if (r == 0 && identity->rv.size && identity->rv.size < sizeof(feed->rv) &&
@@ -288,6 +292,9 @@ static int object_take(struct import *import, struct bytes *body, struct import_
 		return r;
 	if (bytes_equal(identity->kind, BYTES_LIT("APIResourceList")))
 		return import_take_discovery(import, *body);
+	if (bytes_equal(identity->kind, BYTES_LIT("Event")) &&
+		bytes_starts(identity->api_version, BYTES_LIT("audit.k8s.io/")))
+		return import_audit(import, *body);
 	if (identity->has_items && object_is_list(identity->kind))
 		return object_take_list(import, identity);
 	bool is_object = object_kind(identity, &own);
@@ -318,4 +325,42 @@ int import_object(struct import *import, struct bytes body, struct bytes kind, s
 		identity.name_space.size ? "/" : "", BYTES_ARG(identity.name));
 	import_skip(import, import->file->name, import->line, name, r);
 	return 0;
+}
+
+int import_delete(struct import *import, struct bytes group, struct bytes resource,
+	struct bytes name_space, struct bytes name)
+{
+	struct record record = {.type = RECORD_DELETED,
+		.flags = RECORD_FINAL_STATE_UNKNOWN,
+		.time_ns = import->audit_ns};
+	uint64_t seq;
+	struct head head;
+	int r = journal_begin(import->journal);
+
+	buf_reset(&import->key);
+	if (name_space.size) {
+		buf_bytes_put(&import->key, name_space);
+		buf_byte(&import->key, '/');
+	}
+	buf_bytes_put(&import->key, name);
+	record.key = buf_bytes(&import->key);
+	for (size_t i = 0; r == 0 && i < import->n_feeds; i++) {
+		const struct import_kind *kind = &import->feeds[i].kind;
+
+		if (!bytes_equal(bytes_str(kind->group), group) ||
+			!bytes_equal(bytes_str(kind->plural), resource) || !record.key.size ||
+			record.key.size > JOURNAL_KEY_MAX)
+			continue;
+		record.feed = import->feeds[i].id;
+		r = journal_head(import->journal, journal_txn(import->journal), record.feed,
+			record.key, &head);
+		if (r != FOUND) {
+			r = r < 0 ? r : 0;
+			continue;
+		}
+		record.uid = head.uid;
+		record.rv = head.rv;
+		r = journal_append(import->journal, &record, &seq);
+	}
+	return r;
 }

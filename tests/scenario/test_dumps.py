@@ -331,3 +331,39 @@ def test_open_serves_a_dump_to_a_command(store):
     for command in (["open"], ["open", "--", "true"]):
         assert store.kinf(*command, env=env).status == 2
     assert store.kinf("open", "/nowhere", "--", "true", env=env).status == 1
+
+
+def audited(verb, time, answer, user="alice", code=200, stage="ResponseComplete", **ref):
+    metadata = answer.get("metadata", {})
+    return json.dumps({"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "RequestResponse", "stage": stage, "verb": verb,
+                       "user": {"username": user}, "objectRef": {"resource": "pods", "namespace": metadata.get("namespace"),
+                                                                 "name": metadata.get("name"), "apiVersion": "v1", **ref},
+                       "responseStatus": {"code": code}, "responseObject": answer, "stageTimestamp": f"2026-01-02T03:04:{time}Z"})
+
+
+def test_an_audit_log_is_the_history_of_a_cluster(store):
+    a = [pod("a", resourceVersion=str(rv), uid="1", labels={"v": str(rv)}) for rv in (5, 7, 9)]
+    success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    lines = [audited("create", "01.5", a[0]), audited("create", "01.6", pod("b", resourceVersion="6", uid="2"), "bob"),
+             audited("update", "02.5", a[1], "bob"), audited("patch", "03.5", a[2], code=409), audited("get", "03.6", a[2]),
+             audited("patch", "03.7", a[2], stage="ResponseStarted"),
+             audited("create", "04.0", {"kind": "Binding", "apiVersion": "v1", "metadata": {"name": "a", "namespace": "web"}}),
+             audited("update", "04.1", {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {
+                 "name": "a", "namespace": "web", "resourceVersion": "8"}}, subresource="scale"),
+             audited("delete", "05.0", pod("b", resourceVersion="8", uid="2", deletionGracePeriodSeconds=30)),
+             audited("delete", "06.0", success, name="b", namespace="web"),
+             audited("patch", "07.0", a[2], "carol")]
+    (store.directory / "audit.log").write_text("\n".join(lines) + "\n")
+    target = store.directory / "made"
+    result = store.kinf("import", store.directory / "audit.log", "--store", target, check=True)
+    assert result.stderr == "" and pods(store, target) == ["pod/a"]
+    made = store.kinf("history", "pods", "web/a", "-o", "json", "--store", target, check=True).stdout
+    for time, user in (("03:04:01.5", "alice"), ("03:04:02.5", "bob"), ("03:04:07", "carol")):
+        assert f"2026-01-02T{time}" in made and user in made, made
+    gone = store.kinf("history", "pods", "web/b", "--store", target, check=True).stdout
+    assert [line.split()[1] for line in gone.splitlines() if line[0] != " "] == ["ADDED", "MODIFIED", "DELETED"], gone
+    assert store.kinf("status", "-o", "json", "--store", target, check=True).json["feeds"][0]["objects"] == 1
+    store.kinf("verify", "--deep", "--store", target, check=True)
+    dump = write(store.directory / "dump", {"pods.json": json.dumps({"kind": "List", "items": [a[0], pod("c", resourceVersion="4")]})})
+    store.kinf("import", dump, store.directory / "audit.log", "--store", store.directory / "both", check=True)
+    assert pods(store, store.directory / "both") == ["pod/a", "pod/c"], "a log deletes nothing that it does not name"
