@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf open SOURCE... [-- COMMAND]: imports dumps into a store of the user's cache, starts kinf-serve
- * on it, and a command with a kubeconfig for that. The server, its directory and its token end with
+ * kinf open SOURCE... [-- COMMAND]: imports dumps into a store of the user's cache, starts
+ * kinf-serve on it, and a command with a kubeconfig for that. The server, its directory and its token end with
  * the command. The store stays, and the next open of the same files takes it.
  */
 #include <errno.h>

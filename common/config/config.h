@@ -89,7 +89,7 @@ struct config_serve {
 	char *listen;  /* addresses with blanks between them; NULL: "unix" */
 	uint32_t auth; /* enum config_auth */
 	bool open_remote;
-	char *token_file; /* of auth: token; NULL: none */
+	char *token_file;                    /* of auth: token; NULL: none */
 	char *certificate, *key, *client_ca; /* NULL: made by kinf-serve; none */
 	bool separate;                       /* not started by kinf run */
 	bool forward;

@@ -123,7 +123,7 @@ static int audit_annotate(struct import *import, const struct value *object, str
 
 /* ---- events ------------------------------------------------------------- */
 
-/* Returns true if OBJECT, the answer to a deletion, still lives on: gracefully or with finalizers. */
+/* Returns true if OBJECT, the answer to a deletion, lives on: gracefully or with finalizers. */
 static bool audit_lives(const struct value *object)
 {
 	struct value metadata, item;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by the import group: import.c (sources become lists), import_file.c (files become
- * objects), import_object.c (objects become records), import_audit.c (audit events become objects), import_feeds.c (kinds become feeds).
+ * objects), import_audit.c (audit events become objects), import_object.c (objects become records),
+ * import_feeds.c (kinds become feeds).
  */
 #ifndef REFLECTOR_IMPORT_IMPORT_INTERNAL_H
 #define REFLECTOR_IMPORT_IMPORT_INTERNAL_H

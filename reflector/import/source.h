@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks over the files of a dump: a file, a directory, or an archive (source_internal.h), told apart
- * by content. Each file is read as a stream, once. Files of a directory come in the order of their
- * names, those of an archive in its own.
+ * Walks over the files of a dump: a file, a directory, or an archive, told apart by content. Each
+ * file is read as a stream, once. Files of a directory come in the order of their names, those of
+ * an archive in its own.
  *
  * A file without an ending of JSON or YAML is left alone unless it is the source itself: logs and
  * the like. Symbolic links are not followed.

@@ -5,7 +5,8 @@
  *
  *	auth_decide(auth, x, &attributes, decided, watch, &watch->pending);
  *
- * The modes are those of `serve.auth`: peers, self, review, allow, open, token. Each listener has one.
+ * The modes are those of `serve.auth`: peers, self, review, allow, open, token. Each listener has
+ * one.
  */
 #ifndef SERVE_AUTH_AUTH_H
 #define SERVE_AUTH_AUTH_H
