@@ -128,6 +128,18 @@ static int file_read_yaml(struct import *import, struct file_input *input)
 	return yaml_values(&options, &import->line);
 }
 
+/* Returns true for an array of something else than objects, as of errors in a support bundle. */
+static bool file_is_other_array(const uint8_t *text, size_t size)
+{
+	size_t at = 1;
+
+	if (!size || *text != '[')
+		return false;
+	while (at < size && scan_is_space(text[at]))
+		at++;
+	return at < size && text[at] != '{' && text[at] != ']';
+}
+
 /* ---- import_internal.h -------------------------------------------------- */
 
 int import_file(void *arg, const struct source_file *file)
@@ -147,6 +159,8 @@ int import_file(void *arg, const struct source_file *file)
 	}
 	while (at < input.size && scan_is_space(input.piece[at]))
 		at++;
+	if (r == 0 && *file->path && file_is_other_array(input.piece + at, input.size - at))
+		return 0;
 	bool json = at < input.size && (input.piece[at] == '{' || input.piece[at] == '[');
 	if (r == 0 && at < input.size)
 		r = json ? file_read_json(import, &input) : file_read_yaml(import, &input);

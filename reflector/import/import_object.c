@@ -262,7 +262,8 @@ static int object_take_list(struct import *import, struct import_identity *ident
 	struct import_feed *feed;
 	struct import_kind kind;
 
-	identity->kind.size -= 4;
+	if (object_is_list(identity->kind))
+		identity->kind.size -= 4;
 	if (!object_kind(identity, &kind))
 		return 0;
 	int r = journal_begin(import->journal);
@@ -295,7 +296,8 @@ static int object_take(struct import *import, struct bytes *body, struct import_
 	if (bytes_equal(identity->kind, BYTES_LIT("Event")) &&
 		bytes_starts(identity->api_version, BYTES_LIT("audit.k8s.io/")))
 		return import_audit(import, *body);
-	if (identity->has_items && object_is_list(identity->kind))
+	/* Support bundles of 2023 have a list of the kind of its items. */
+	if (identity->has_items && (object_is_list(identity->kind) || !identity->name.size))
 		return object_take_list(import, identity);
 	bool is_object = object_kind(identity, &own);
 	if (!identity->has_metadata && (!alone || !is_object))
