@@ -79,15 +79,17 @@ Test(config_serve, wrong_values_are_named)
 		{"serve: {listen: []}",
 			"k.yaml:1: serve.listen: must not be empty; the default is [unix]"},
 		{"serve: {auth: anybody}", "k.yaml:1: serve.auth: must be one of "
-					   "peers|self|review|allow|open, not 'anybody'"},
+					   "peers|self|review|allow|open|token, not 'anybody'"},
 		{"serve: {forward: maybe}", "k.yaml:1: serve.forward: must be true or false, not "
 					    "'maybe'; on, off, yes and no mean the same"},
 		{"serve: {port: 1}",
 			"k.yaml:1: serve.port: unknown key; allowed here: listen, auth, "
-			"openRemote, tls, forward, freshness, maxStaleness, offlineGrace, "
-			"separate, metrics, review, allow"},
+			"openRemote, tokenFile, tls, forward, freshness, maxStaleness, "
+			"offlineGrace, separate, metrics, review, allow"},
 		{"serve: {tls: {cert: /c}}",
 			"k.yaml:1: serve: tls.cert and tls.key must be given together"},
+		{"serve: {auth: token}",
+			"k.yaml:1: serve: auth: token needs tokenFile, the file of the token"},
 		{"serve: {auth: allow}",
 			"k.yaml:1: serve: auth: allow recognizes clients by their certificates; "
 			"name the CA that signs them in tls.clientCA"},
