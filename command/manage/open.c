@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kinf open SOURCE... [-- COMMAND]: imports dumps into a store of the user's cache, starts
- * kinf-serve on it, and a command with a kubeconfig for that. The server, its directory and its token end with
- * the command. The store stays, and the next open of the same files takes it.
+ * kinf-serve on it, and a command with a kubeconfig for that. The server, its directory and its
+ * token end with the command. The store stays, and the next open of the same files takes it.
  */
 #include <errno.h>
 #include <fcntl.h>
