@@ -52,7 +52,13 @@ for part in "$@"; do
             # Namespaces get their service accounts from the controllers. Without kubelets the pods stay as they are.
             "$KINF_WORLD/up.sh" "$directory" "$port" --nodes "${KINF_WORLD_NODES:-200}"
             "$KINF_WORLD/down.sh" "$directory" kwok sched
-            "$KINF_LOAD" load --pods 20000
+            # The first pods are refused until the namespaces have their service accounts.
+            tries=0
+            until "$KINF_LOAD" load --pods 20000; do
+                tries=$((tries + 1))
+                [ $tries -lt 5 ] || exit 1
+                sleep 10
+            done
             "$KINF_WORLD/down.sh" "$directory" kcm
             real check_world.py --resources pods -- exact kubectl kinf
             ;;

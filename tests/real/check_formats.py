@@ -160,7 +160,7 @@ def main():
         formats = Formats(cluster, store)
         formats.all(workspace.directory)
         print(f"{formats.equal} outputs equal to kubectl's")
-        store.configure(whole("all")).kinf("reload", check=True)
+        store.configure(whole("all"), whole("events"), whole("events.events.k8s.io")).kinf("reload", check=True)
         for resource in cluster.all_paths():
             store.wait_live(resource, timeout=120)
         formats.every_kind()

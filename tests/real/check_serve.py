@@ -395,7 +395,22 @@ class Side:
         head, _, body = answer.partition(b"\r\n\r\n")
         other = b"audit-id:", b"date:", b"content-length:", b"x-kubernetes-pf-"
         kept = sorted(line.lower() for line in head.split(b"\r\n") if not line.lower().startswith(other))
+        if CHUNKED in kept:  # the API server's choice for over 2 kB
+            kept.remove(CHUNKED)
+            body = joined_chunks(body)
         return kept, TOO_OLD.sub(rb"\1N", masked(body))
+
+
+CHUNKED = b"transfer-encoding: chunked"
+
+
+def joined_chunks(body):
+    """The content of chunked BODY."""
+    content = b""
+    while body:
+        size, _, body = body.partition(b"\r\n")
+        content, body = content + body[: int(size, 16)], body[int(size, 16) + 2 :]
+    return content
 
 
 AGE = re.compile(rb'(?<=")(\d+[smhdy]){1,2}(?=")')
