@@ -18,7 +18,7 @@
 #define ERROR_BODY_MAX   8192
 #define PROBE_ANSWER_MAX 8192
 #define PROBE_TIMEOUT    (20 * SECOND)
-/* no etcd is restored within this after a watch that ended well */
+/* no etcd is restored within this after a watch that ended in good order */
 #define VOUCHED  (5 * SECOND)
 #define HELD_MAX (1u << 20)
 #define OVERDUE  (5 * SECOND)
@@ -327,8 +327,13 @@ static void session_end_call(struct session *session, int result, int code)
 	} else if (watch_partial(session->watch)) {
 		session_fail_with(session, FAILURE_NETWORK, "the watch ended inside an event");
 	} else {
+		uint64_t now = proc_monotonic_ns();
+
+		/* Sooner: perhaps the server's own watch of etcd broke, which ends all its watches.
+		 */
 		session->vouched_ns =
-			session->spoke && result != HTTP_SILENT ? proc_monotonic_ns() : 0;
+			session->spoke && result != HTTP_SILENT && now >= session->ends_ns ? now
+											   : 0;
 		session_step_and_do(session, (struct feed_input){.on = FEED_ON_ENDED});
 		/* The connection was silent for long; a living server accepts the next watch at
 		 * once. */
@@ -395,6 +400,7 @@ void session_call_start(struct session *session, const struct feed_action *actio
 	session->mute = !watch;
 	session->spoke = false;
 	session->heard_ns = proc_monotonic_ns();
+	session->ends_ns = session->heard_ns + action->timeout_s * SECOND;
 	session->record.item_max = policy->max_object_bytes;
 	list_set_max(session->list, policy->max_object_bytes);
 	list_reset(session->list);

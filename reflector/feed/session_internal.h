@@ -60,8 +60,9 @@ struct session {
 	struct moment list_at; /* when the first page of the running list began to come */
 	bool over;             /* the stream ended meanwhile */
 	struct fetch *probe;
-	bool spoke; /* the watch has sent an event or a bookmark: its server knows the RV */
-	/* when a watch that spoke ended well; 0: another end or a failure came since */
+	bool spoke;       /* the watch has sent an event or a bookmark: its server knows the RV */
+	uint64_t ends_ns; /* when the server ends the watch in good order */
+	/* when a watch that spoke ended so; 0: another end or a failure came since */
 	uint64_t vouched_ns;
 	struct feed_progress *progress; /* NULL: none runs */
 	uint64_t wanted;                /* the RV somebody waits for; 0: none */

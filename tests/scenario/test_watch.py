@@ -71,21 +71,21 @@ def test_churn_is_followed_without_a_list(simulator, store, watching):
     store.verify()
 
 
-@pytest.mark.parametrize("spoke", [True, False])
-def test_a_watch_that_spoke_and_ended_well_needs_no_probe(simulator, store, watching, spoke):
+@pytest.mark.parametrize("bookmarks", [True, False])
+def test_a_watch_that_spoke_and_ended_at_its_time_needs_no_probe(simulator, store, bookmarks):
     """The next watch asks whether the server knows its version only if the last one proved nothing."""
     asked = lambda: sum(r["path"].endswith("/kinf-probe") for r in simulator.requests(verb="get"))
-    mark = event("BOOKMARK", {"kind": "Pod", "apiVersion": "v1", "metadata": {"resourceVersion": simulator.rv}})
-    simulator.fault(verb="watch", resource="pods", body=mark if spoke else "", count=1)
+    watches = lambda: len(simulator.requests(verb="watch", resource="pods"))
+    simulator.create("pods", 3)
+    simulator.settings(bookmarkMs=100 if bookmarks else 600_000)
+    store.configure(whole("pods"), watchTimeout="1s").daemons()
+    eventually(lambda: watches() >= 4)
+    if not bookmarks:
+        eventually(lambda: asked() >= 3)
+        return
+    assert asked() == 1
     simulator.drop()
-    eventually(lambda: len(simulator.requests(verb="watch", resource="pods")) == 2)
-    simulator.touch("pods")
-    store.wait_equal(simulator, "pods")  # the watch was accepted, and a question sent, before its event
-    simulator.drop()
-    eventually(lambda: asked() == (2 if spoke else 3))
-    simulator.touch("pods")
-    store.wait_equal(simulator, "pods")
-    assert asked() == (2 if spoke else 3) and len(simulator.requests(verb="watch", resource="pods")) == 3
+    eventually(lambda: asked() == 2)
 
 
 def test_c17_a_bookmark_moves_the_version_and_writes_no_record(simulator, store, watching):
