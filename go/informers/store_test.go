@@ -85,9 +85,14 @@ func TestAStoreThatIsGone(t *testing.T) {
 	w.Stop(syscall.SIGKILL)
 	run(t, i)
 	synchronize(t, i.HasSyncedChecker())
-	if text := <-said; !strings.HasPrefix(text, "feed 'pods' is offline: ") {
-		t.Error(text)
-	}
+	w.Eventually("the word that nothing watches", func() bool { // the daemons end after their supervisor
+		select {
+		case text := <-said:
+			return strings.HasPrefix(text, "feed 'pods' is offline: ")
+		default:
+			return false
+		}
+	})
 	key := i.GetStore().ListKeys()[0]
 	if _, exists, err := i.GetStore().GetByKey(key); !exists || err != nil {
 		t.Errorf("without daemons: %v %v", exists, err)
