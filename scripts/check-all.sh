@@ -132,7 +132,7 @@ fi
 if_possible "unit tests on arm64" scripts/check-arm64.sh
 if_possible "h2spec" scripts/check-h2spec.sh build/asan
 if_possible "types of the Python module" scripts/check-python.sh
-if_possible "the Go module on other machines" scripts/check-go.sh
+if_possible "the Go modules" scripts/check-go.sh
 if_possible "alert rules" scripts/check-monitoring.sh
 if_possible "against client-go" scripts/check-differential.sh build/asan
 if [ -n "${KUBECONFIG:-}" ]; then

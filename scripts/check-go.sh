@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The Go module: staticcheck, and that it compiles on other machines.
+# The Go modules: staticcheck, that the first one compiles on other machines, and the tests of those on client-go, whose
+# dependencies come from the module proxy. tests/scenario/test_go.py has the first one's own tests.
 # usage: scripts/check-go.sh [--why-not]    --why-not prints why it can't run here; nothing if it can
 set -eu
-cd "$(dirname "$0")/../go"
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root/go"
 
 PATH=$PATH:/usr/local/go/bin:$HOME/go/bin
 for program in go staticcheck; do
@@ -18,4 +20,7 @@ staticcheck ./...
 for machine in linux/amd64 linux/arm64 darwin/amd64 windows/amd64; do
     echo "$machine"
     GOOS=${machine%/*} GOARCH=${machine#*/} go build ./...
+done
+for module in informers controllerruntime; do
+    (cd "$module" && go vet ./... && KINF_BUILD="$root/${KINF_BUILD:-build/asan}" go test -short -count=1 ./...)
 done
