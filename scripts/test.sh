@@ -146,7 +146,7 @@ build release DEVELOPER= build/release/kinf-simulator # with the flags of `make`
 for program in build/asan/model/*; do
     if [ -x "$program" ] && [ -f "$program" ]; then begin "model $(basename "$program")" "$program"; fi
 done
-begin "rebuild of 50,000 objects" env KINF_BUILD=build/asan /usr/bin/python3 tests/stress/rebuild.py --objects 50000
+begin "rebuild of 20,000 objects" env KINF_BUILD=build/asan /usr/bin/python3 tests/stress/rebuild.py --objects 20000
 unit
 for program in build/asan/fuzz/fuzz_*; do
     case $program in *.*) continue ;; esac
@@ -159,7 +159,7 @@ finish
 # The torture waits for most of its time.
 begin "torture memory" scripts/check-torture.sh build/asan memory --count 10
 begin "torture freezing" scripts/check-torture.sh build/asan freezing --count 4 --only daemon
-begin "torture kills" scripts/check-torture.sh build/asan kills --count 500 --seed $((RANDOM))
+begin "torture kills" scripts/check-torture.sh build/asan kills --count 200 --seed $((RANDOM))
 begin "torture members" scripts/check-torture.sh build/asan members --count 4
 scenarios
 finish
