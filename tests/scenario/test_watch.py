@@ -83,9 +83,10 @@ def test_a_watch_that_spoke_and_ended_at_its_time_needs_no_probe(simulator, stor
     if not bookmarks:
         eventually(lambda: asked() >= 3)
         return
-    assert asked() == 1
+    eventually(lambda: watches() - asked() >= 3)  # a busy server may end one before its first bookmark
+    before = asked()
     simulator.drop()
-    eventually(lambda: asked() == 2)
+    eventually(lambda: asked() > before)
 
 
 def test_c17_a_bookmark_moves_the_version_and_writes_no_record(simulator, store, watching):
