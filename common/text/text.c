@@ -14,6 +14,8 @@ size_t text_put_visible(struct bytes text, struct buf *out)
 	size_t n = utf8_length(text);
 	if (n == 0 || utf8_printable(text))
 		buf_put(out, p, n ? n : 1);
+	else if (*p == '\r')
+		buf_str(out, "\\r"); /* kubectl's spelling */
 	else if (n == 2)
 		buf_printf(out, "\\u%04x", p[1]); /* its last byte is its number */
 	else

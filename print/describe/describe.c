@@ -119,7 +119,7 @@ void describe_indent(struct describe *d, int level)
 
 void describe_text(struct describe *d, struct bytes text)
 {
-	display_bytes(text, d->row.text);
+	buf_put(d->row.text, text.data, text.size);
 }
 
 /* A moment as kubectl prints it: in the local time zone. */

@@ -82,7 +82,7 @@ void describe_lines(struct describe *d, const struct describe_line *lines);
 void describe_template(struct describe *d, const char *template);
 /* Appends the blanks of the level, LEVEL deeper. */
 void describe_indent(struct describe *d, int level);
-/* Appends TEXT with controls made visible. */
+/* Appends TEXT. A tab in it ends a cell and a line feed a line, as in kubectl. */
 void describe_text(struct describe *d, struct bytes text);
 
 /* Keeps R, if it is the first error. */

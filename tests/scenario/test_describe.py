@@ -59,11 +59,12 @@ def test_parts_of_kinds_that_are_not_fed_are_left_out(simulator, store):
 
 
 def test_controls_in_an_object_do_nothing(simulator, store):
-    simulator.put("pods", pod("a", annotations={"evil": "\x1b[2Jx\tz", "key\x1b": "v", "eight": "\x9b2J"}, images=("i\x1b]0;t\x07",)))
+    """Tabs and line feeds align and break as in kubectl, which prints \\r for a carriage return."""
+    simulator.put("pods", pod("a", annotations={"evil": "\x1b[2Jx\tz\r", "key\x1b": "v", "eight": "\x9b2J"}, images=("i\x1b]0;t\x07",)))
     store.configure(whole("pods")).daemons()
     store.wait_live("pods")
     text = store.kinf("describe", "pods", "web/a", check=True).stdout
-    assert not re.search("[\x07\x1b\x80-\x9f]", text) and "^[[2Jx^Iz" in text and r"\u009b2J" in text, text
+    assert not re.search("[\x07\x1b\x80-\x9f]", text) and re.search(r"\^\[\[2Jx +z\\r$", text, re.M) and r"\u009b2J" in text, text
     table = store.kinf("get", "pods", "-o", "custom-columns=A:.metadata.annotations.eight,B:.metadata.annotations.evil", check=True).stdout
     assert r"\u009b2J" in table and not re.search("[\x1b\x80-\x9f]", table), table
 

@@ -20,6 +20,7 @@ Test(text, control_characters_are_made_visible)
 {
 	expect_visible(BYTES_LIT("plain ~"), "plain ~");
 	expect_visible(BYTES_LIT("\0\x01\t\n\x1b[1m\x1f\x7f"), "^@^A^I^J^[[1m^_^?");
+	expect_visible(BYTES_LIT("\r\n"), "\\r^J");
 	expect_visible(
 		BYTES_LIT("\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0"), "\\u0080\\u009b\\u009f\xc2\xa0");
 	expect_visible(BYTES_LIT("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"),
