@@ -118,7 +118,17 @@ static int open_find_store(char *const *sources, char *store, size_t size)
 	return 0;
 }
 
-/* Makes the store, or finds the one of an earlier run. */
+static bool open_is_served(const char *store)
+{
+	char path[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/serve", store);
+	AUTO_FD int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return directory >= 0 && proc_is_locked(directory, "serve.lock");
+}
+
+/* Makes the store, or finds the one of an earlier run. A store has one kinf-serve: while another
+ * open runs, the next gets a store of its own, "STORE-2". */
 static int open_store(
 	struct open_work *work, char *const *sources, const struct config_flags *flags)
 {
@@ -132,6 +142,9 @@ static int open_store(
 		r = open_find_store(sources, work->store, sizeof(work->store));
 	if (r < 0)
 		return r;
+	size_t end = strlen(work->store);
+	for (unsigned n = 2; n < 100 && !flags->store && open_is_served(work->store); n++)
+		(void)snprintf(work->store + end, sizeof(work->store) - end, "-%u", n);
 	if (!flags->store && stat(work->store, &st) == 0) {
 		(void)fprintf(stderr, "note: using the store '%s', made before\n", work->store);
 		return 0;

@@ -325,6 +325,9 @@ def test_open_serves_a_dump_to_a_command(store):
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", int(server.rsplit(":", 1)[1]))).close()
     assert len(list((cache / "kinf").iterdir())) == 1
+    ask_twice = '"$0" open "$1" -- "$2" -c "$3"; exec "$2" -c "$3"'
+    result = store.kinf("open", dump, "--", "sh", "-c", ask_twice, program("kinf"), dump, "/usr/bin/python3", ASK, env=env)
+    assert [json.loads(line)[2] for line in result.stdout.splitlines()] == [["a", "b"]] * 2, "one within the other"
     write(dump, {"web/pods.json": listed("Pod", pod("c"))})
     result = store.kinf("open", dump, "--", "/usr/bin/python3", "-c", ASK, env=env)
     assert json.loads(result.stdout)[2] == ["c"], "a changed dump is another one"
