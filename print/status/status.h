@@ -49,7 +49,7 @@ struct status_reader {
 };
 
 /* A named cursor. More than STATUS_CURSORS_MAX do not count for the daemons either
- * (store/read/cursor_table.c). */
+ * (store/read/cursor_file.c). */
 #define STATUS_CURSORS_MAX 16384
 struct status_cursor {
 	char name[CURSOR_NAME_MAX + 1];

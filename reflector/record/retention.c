@@ -11,9 +11,13 @@
 #include "reflector/record/ages.h"
 #include "store/env/generation.h"
 #include "store/index/index.h"
-#include "store/read/cursor_table.h"
+#include "store/read/cursor_file.h"
 
 #define RETENTION_MAGIC 0x52544e54u
+/* Cursors are read once in CURSORS_NS, and for a twentieth of the time: members of the group may
+ * put any number of files into the directory. */
+#define CURSORS_NS    1000000000u
+#define CURSORS_SHARE 20
 
 struct retention {
 	uint32_t magic;
@@ -21,7 +25,10 @@ struct retention {
 	struct journal *journal;
 	struct retention_options options;
 	struct index *index;
-	struct cursor_table *cursors;
+	/* the wall clock less the monotonic one, at the start */
+	uint64_t wall_ns;
+	uint64_t cursors_due_ns; /* they are read again then (monotonic) */
+	uint64_t cursors_least;  /* the least seq needed by one */
 	struct ages ages;
 };
 
@@ -80,9 +87,8 @@ int retention_new(struct home *home, struct journal *journal,
 		return err_set(-ENOMEM, "retention");
 	*retention = (struct retention){
 		.magic = RETENTION_MAGIC, .home = home, .journal = journal, .options = *options};
-	int r = cursor_table_new(home, &retention->cursors);
-	if (r == 0)
-		r = retention_sample_old(retention);
+	retention->wall_ns = proc_realtime_ns() - proc_monotonic_ns();
+	int r = retention_sample_old(retention);
 	if (r < 0)
 		return r;
 	*ret_retention = TAKE(retention);
@@ -95,7 +101,6 @@ void retention_free(struct retention **retention)
 		return;
 	CHECK_OBJ(*retention, RETENTION_MAGIC);
 	index_close(&(*retention)->index);
-	cursor_table_free(&(*retention)->cursors);
 	(*retention)->magic = 0;
 	free(TAKE(*retention));
 }
@@ -201,12 +206,28 @@ int retention_sample(struct retention *retention)
 	return r;
 }
 
+/* Finds the least seq needed by a cursor, and removes expired ones. */
+static void retention_read_cursors(struct retention *retention, uint64_t now)
+{
+	const struct cursor_keeping keeping = {.uuid = journal_uuid(retention->journal),
+		.expiry_ns = retention->options.cursor_ns,
+		.steady_ns = retention->wall_ns + now};
+	unsigned removed;
+
+	if (now < retention->cursors_due_ns)
+		return;
+	err_ignore(cursor_find_least(retention->home, &keeping, &retention->cursors_least),
+		"cursors that can't be read keep no history");
+	err_ignore(cursor_sweep(retention->home, &keeping, &removed), "the next one removes them");
+	retention->cursors_due_ns =
+		now + CURSORS_NS + (proc_monotonic_ns() - now) * (CURSORS_SHARE - 1);
+}
+
 int retention_goal(
 	struct retention *retention, uint64_t list_begin, bool pressed, struct trim_goal *ret_goal)
 {
 	uint64_t now = proc_monotonic_ns(), kept = retention->options.time_ns, bound, target;
 	struct journal_meta log;
-	unsigned removed = 0;
 
 	CHECK_OBJ(retention, RETENTION_MAGIC);
 	int r = retention_index_bound(retention, &bound, &log);
@@ -223,14 +244,9 @@ int retention_goal(
 	target = ages_reached(&retention->ages, now, kept);
 	if (target < log.horizon)
 		target = log.horizon;
-	r = cursor_table_walk(retention->cursors, retention->options.cursor_ns, &removed);
-	if (r == AGAIN && !pressed)
-		return AGAIN; /* not all cursors are known yet */
-	err_ignore(r, "cursors that can't be read keep no history");
-	uint64_t least = cursor_table_least(
-		retention->cursors, journal_uuid(retention->journal), retention->options.cursor_ns);
-	if (least < target)
-		target = least;
+	retention_read_cursors(retention, now);
+	if (retention->cursors_least < target)
+		target = retention->cursors_least;
 	if (pressed || target > bound)
 		target = bound;
 	*ret_goal = (struct trim_goal){.target = target,

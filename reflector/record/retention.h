@@ -44,8 +44,7 @@ int retention_taken(struct retention *retention, uint64_t *ret_taken);
  * Computes the goal. LIST_BEGIN: the seq of the oldest open relist's LIST_BEGIN, UINT64_MAX:
  * none.
  * PRESSED: the disk is full, so no history is kept for its age. Returns: 0; AGAIN: nothing may
- * be trimmed now, because there is no index or it belongs to another journal, or because not all
- * cursors are read yet.
+ * be trimmed now, because there is no index or it belongs to another journal.
  */
 int retention_goal(
 	struct retention *retention, uint64_t list_begin, bool pressed, struct trim_goal *ret_goal);

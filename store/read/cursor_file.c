@@ -17,6 +17,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
+#include "common/hashtable.h"
 #include "common/proc.h"
 #include "common/text/utf8.h"
 #include "store/env/text_file.h"
@@ -314,16 +315,22 @@ int cursor_open_directory(struct home *home, DIR **ret_directory)
 	return r;
 }
 
-int cursor_count_owner(struct hashtable *owners, uid_t owner, bool *ret_counts)
+/* Counts a file of OWNER in a walk; OWNERS is empty at the start. RET_COUNTS: it is within
+ * CURSORS_PER_OWNER and CURSOR_BYTES_PER_OWNER. */
+static int cursor_count_owner(struct hashtable *owners, const struct stat *st, bool *ret_counts)
 {
-	struct hashtable_number *n = hashtable_find_number(owners, owner);
+	struct hashtable_number *n = hashtable_find_number(owners, st->st_uid);
+	uint32_t weight = CURSOR_BYTES_PER_OWNER / CURSORS_PER_OWNER;
 
-	*ret_counts = !n || n->value < CURSORS_PER_OWNER;
+	if (st->st_size > weight)
+		weight = st->st_size < CURSOR_BYTES_PER_OWNER ? (uint32_t)st->st_size
+							      : CURSOR_BYTES_PER_OWNER;
+	*ret_counts = !n || n->value + weight <= CURSOR_BYTES_PER_OWNER;
 	if (n) {
-		n->value += *ret_counts;
+		n->value += *ret_counts ? weight : 0;
 		return 0;
 	}
-	return hashtable_put_number(owners, owner, 1, "the owners of cursors");
+	return hashtable_put_number(owners, st->st_uid, weight, "the owners of cursors");
 }
 
 /* Loads the walk's cursor NAME. Returns as cursor_load(); ERR_TOO_LARGE: its owner has too many
@@ -336,13 +343,15 @@ static int cursor_load_counted(struct home *home, DIR *directory, struct hashtab
 
 	if (fstatat(dirfd(directory), name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return NOT_FOUND;
-	int r = cursor_count_owner(owners, st.st_uid, &counts);
+	int r = cursor_count_owner(owners, &st, &counts);
 	if (r < 0)
 		return r;
 	return counts ? cursor_load(home, name, ret_cursor)
 		      : err_say(ERR_TOO_LARGE,
-				"cursor '%s': %d files of user %u count, and there are more", name,
-				CURSORS_PER_OWNER, (unsigned)st.st_uid);
+				"cursor '%s': %d files of user %u count, of %d MiB in all, and "
+				"there are more",
+				name, CURSORS_PER_OWNER, (unsigned)st.st_uid,
+				CURSOR_BYTES_PER_OWNER >> 20);
 }
 
 int cursor_each_file(struct home *home, cursor_fn *fn, cursor_bad_fn *bad, void *arg)
@@ -422,25 +431,77 @@ int cursor_lapse_later(struct home *home, const uint8_t uuid[16], uint64_t next_
 	return r < 0 ? r : later.lapsed;
 }
 
-bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns)
-{
-	uint64_t now = proc_realtime_ns();
+/* ---- for trimming ------------------------------------------------------- */
 
-	return (now > written_ns ? now - written_ns : written_ns - now) > expiry_ns;
+/* Returns true if the file or cursor written at THEN is older than LIMIT_NS by both clocks: the
+ * wall clock may be set, for instance soon after boot. A time in the future came from a wrong
+ * clock and counts by its distance. */
+static bool cursor_is_older(uint64_t then, uint64_t limit_ns, uint64_t steady_ns)
+{
+	const uint64_t clocks[] = {proc_realtime_ns(), steady_ns};
+	bool older = true;
+
+	for (int i = 0; i < 2; i++)
+		older &= (clocks[i] > then ? clocks[i] - then : then - clocks[i]) > limit_ns;
+	return older;
 }
 
-bool cursor_sweep(int directory_fd, const char *name, const struct stat *st, uint64_t expiry_ns)
-{
-	/* The file's time counts: unreadable files have one, too, and each writing renews it. A
-	 * cursor written between this check and its removal is lost until the next writing. */
-	uint64_t now = proc_realtime_ns();
-	bool temporary = name[0] == '.';
-	uint64_t limit = temporary ? TEMPORARY_NS : expiry_ns;
-	uint64_t changed =
-		(uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
+struct cursor_search {
+	const struct cursor_keeping *keeping;
+	uint64_t least;
+};
 
+static int cursor_compare_least(void *arg, const char *name, const struct cursor_file *cursor)
+{
+	const struct cursor_keeping *keeping = ((struct cursor_search *)arg)->keeping;
+	uint64_t *least = &((struct cursor_search *)arg)->least;
+
+	(void)name;
+	if (cursor->n && cursor_least(cursor) < *least &&
+		memcmp(cursor->uuid, keeping->uuid, sizeof(cursor->uuid)) == 0 &&
+		!cursor_is_older(cursor->written_ns, keeping->expiry_ns, keeping->steady_ns))
+		*least = cursor_least(cursor);
+	return 0;
+}
+
+int cursor_find_least(struct home *home, const struct cursor_keeping *keeping, uint64_t *ret_least)
+{
+	struct cursor_search search = {.keeping = keeping, .least = UINT64_MAX};
+	int r = cursor_each(home, cursor_compare_least, &search);
+
+	*ret_least = search.least;
+	return r;
+}
+
+/* Removes the file if it is a cursor expired for the time of expiry again (until then its follower
+ * gets LAPPED), or a killed follower's temporary file. The file's time counts: unreadable files
+ * have one, too. A cursor written between this check and its removal is lost until the next
+ * writing. */
+static bool cursor_sweep_file(int directory, const char *name, const struct cursor_keeping *keeping)
+{
+	bool temporary = name[0] == '.';
+	struct stat st;
+
+	if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	uint64_t limit = temporary ? TEMPORARY_NS : keeping->expiry_ns, now = proc_realtime_ns();
+	uint64_t changed = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
 	/* A claim (cursor_claim.h) is as old as its follower. */
 	return now > changed && (now - changed) / 2 > limit &&
-	       !(temporary && proc_is_locked(directory_fd, name)) &&
-	       unlinkat(directory_fd, name, 0) == 0;
+	       cursor_is_older(changed, limit, keeping->steady_ns) &&
+	       !(temporary && proc_is_locked(directory, name)) && unlinkat(directory, name, 0) == 0;
+}
+
+int cursor_sweep(struct home *home, const struct cursor_keeping *keeping, unsigned *ret_removed)
+{
+	DIR *directory;
+	int r = cursor_open_directory(home, &directory);
+
+	*ret_removed = 0;
+	if (r < 0)
+		return r;
+	for (struct dirent *entry; (entry = readdir(directory));)
+		*ret_removed += cursor_sweep_file(dirfd(directory), entry->d_name, keeping);
+	(void)closedir(directory);
+	return 0;
 }

@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-#include "common/hashtable.h"
 #include "store/env/home.h"
 
 /* A follower's position in a feed: examined up to this seq. */
@@ -29,8 +28,9 @@ struct cursor_file {
 
 #define CURSOR_NAME_MAX 64
 /* the rest is ignored: group members may create any number of files */
-#define CURSORS_PER_OWNER    1024
-#define CURSOR_RANDOM_DIGITS 16 /* in the name of a temporary file */
+#define CURSORS_PER_OWNER      1024
+#define CURSOR_BYTES_PER_OWNER (4 << 20)
+#define CURSOR_RANDOM_DIGITS   16 /* in the name of a temporary file */
 /* Returns: 0; -EINVAL: NAME is no name of a cursor. */
 int cursor_check_name(const char *name);
 
@@ -61,20 +61,20 @@ int cursor_remove(struct home *home, const char *name);
  * at. Returns how many, or errors. */
 int cursor_lapse_later(struct home *home, const uint8_t uuid[16], uint64_t next_seq);
 
-/* Returns true if a cursor last written at WRITTEN_NS no longer keeps history. A time in the future
- * came from a wrong clock and counts by its distance from now. */
-bool cursor_is_expired(uint64_t written_ns, uint64_t expiry_ns);
-
-/* Removes the file NAME (ST: its stat(2)) if it is a cursor expired for EXPIRY_NS (until then its
- * follower gets LAPPED), or a killed follower's temporary file. Returns whether it did. */
-bool cursor_sweep(int directory_fd, const char *name, const struct stat *st, uint64_t expiry_ns);
+/* Which cursors keep history. */
+struct cursor_keeping {
+	const uint8_t *uuid; /* of the journal */
+	uint64_t expiry_ns;  /* a cursor not written for so long does not */
+	/* the present time if the wall clock had not been set since the caller's start */
+	uint64_t steady_ns;
+};
+/* Finds the least seq needed by a cursor; UINT64_MAX: none. */
+int cursor_find_least(struct home *home, const struct cursor_keeping *keeping, uint64_t *ret_least);
+/* Removes cursors expired for long, and temporary files of killed followers. */
+int cursor_sweep(struct home *home, const struct cursor_keeping *keeping, unsigned *ret_removed);
 
 /* Opens the cursors' directory. The caller closes it. */
 int cursor_open_directory(struct home *home, DIR **ret_directory);
-
-/* Counts a file of OWNER in a walk; OWNERS is empty at the start (hashtable_number). RET_COUNTS: it
- * is within CURSORS_PER_OWNER. */
-int cursor_count_owner(struct hashtable *owners, uid_t owner, bool *ret_counts);
 
 /* Calls FN for each readable cursor within the limit until it returns non-zero, and BAD (or NULL)
  * for each other file, with an error naming the file. */

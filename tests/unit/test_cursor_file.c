@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -14,7 +15,6 @@
 #include "common/failpoint.h"
 #include "common/proc.h"
 #include "store/read/cursor_claim.h"
-#include "store/read/cursor_table.h"
 #include "store/read/follow.h"
 #include "tests/unit/scratch.h"
 
@@ -249,19 +249,6 @@ Test(cursor_file, the_group_can_read_it_whatever_the_umask_is)
 	cr_assert_eq(st.st_mode & 0777, 0640);
 }
 
-Test(cursor_file, expires_also_when_its_clock_was_ahead)
-{
-	uint64_t now = proc_realtime_ns(), hour = UINT64_C(3600) * 1000000000;
-
-	cr_assert(!cursor_is_expired(now, hour));
-	cr_assert(!cursor_is_expired(now - hour / 2, hour));
-	cr_assert(cursor_is_expired(now - 2 * hour, hour));
-	cr_assert(!cursor_is_expired(now + hour / 2, hour), "a little ahead");
-	cr_assert(cursor_is_expired(now + 2 * hour, hour));
-	cr_assert(cursor_is_expired(UINT64_MAX, hour));
-	cr_assert(cursor_is_expired(0, hour));
-}
-
 static void age_file(const char *name, int64_t seconds)
 {
 	struct timespec then = {.tv_sec = (int64_t)(proc_realtime_ns() / 1000000000) - seconds};
@@ -269,21 +256,24 @@ static void age_file(const char *name, int64_t seconds)
 	cr_assert_eq(utimensat(home_cursors_fd(home), name, (struct timespec[]){then, then}, 0), 0);
 }
 
-/* Walks once over all files. Returns how many were removed. */
-static unsigned walk(struct cursor_table *table, uint64_t expiry_ns)
+static unsigned sweep(uint64_t expiry_ns)
 {
-	unsigned removed = 0;
+	const struct cursor_keeping keeping = {
+		.uuid = uuid, .expiry_ns = expiry_ns, .steady_ns = proc_realtime_ns()};
+	unsigned removed;
 
-	cr_assert_eq(cursor_table_walk(table, expiry_ns, &removed), FOUND, "%s", err_text(-1));
+	cr_assert_eq(cursor_sweep(home, &keeping, &removed), 0, "%s", err_text(-1));
 	return removed;
 }
 
-static struct cursor_table *new_table(void)
+static uint64_t least_of(const uint8_t journal[16], uint64_t expiry_ns, uint64_t steady_ns)
 {
-	struct cursor_table *table;
+	const struct cursor_keeping keeping = {
+		.uuid = journal, .expiry_ns = expiry_ns, .steady_ns = steady_ns};
+	uint64_t least;
 
-	cr_assert_eq(cursor_table_new(home, &table), 0);
-	return table;
+	cr_assert_eq(cursor_find_least(home, &keeping, &least), 0, "%s", err_text(-1));
+	return least;
 }
 
 Test(cursor_file, what_nobody_comes_back_for_is_swept)
@@ -301,80 +291,40 @@ Test(cursor_file, what_nobody_comes_back_for_is_swept)
 	}
 	cr_assert_eq(mkdirat(home_cursors_fd(home), "folder", 0700), 0);
 	age_file("folder", 4000);
-	struct cursor_table *table = new_table();
-	cr_assert_eq(walk(table, expiry), 2);
+	cr_assert_eq(sweep(expiry), 2);
 	cr_assert_eq(faccessat(home_cursors_fd(home), "forgotten", F_OK, 0), -1);
 	cr_assert_eq(faccessat(home_cursors_fd(home), ".killed.1", F_OK, 0), -1);
-	cr_assert_eq(walk(table, expiry), 0);
-	cursor_table_free(&table);
+	cr_assert_eq(sweep(expiry), 0);
 }
 
 #define DAY_NS (UINT64_C(24 * 3600) * 1000000000)
 
-Test(cursor_file, the_table_knows_the_least_position_of_a_journal)
+Test(cursor_file, the_least_position_of_a_journal_is_found)
 {
 	static const uint8_t other[16] = {9};
-	struct cursor_table *table = new_table();
+	uint64_t now = proc_realtime_ns();
 
-	cr_assert_eq(walk(table, DAY_NS), 0);
-	cr_assert_eq(cursor_table_least(table, uuid, DAY_NS), UINT64_MAX);
+	cr_assert_eq(least_of(uuid, DAY_NS, now), UINT64_MAX);
 	cr_assert_eq(cursor_save(home, "a", uuid, positions, 2), 0);
 	cr_assert_eq(cursor_save(home, "b", uuid, positions + 1, 1), 0);
-	walk(table, DAY_NS);
-	cr_assert_eq(cursor_table_least(table, uuid, DAY_NS), 7);
-	cr_assert_eq(cursor_table_least(table, other, DAY_NS), UINT64_MAX);
-	cr_assert_eq(cursor_save(home, "a", uuid, &(struct follow_position){1, 9}, 1), 0);
-	walk(table, DAY_NS);
-	cr_assert_eq(cursor_table_least(table, uuid, DAY_NS), 9);
-	cr_assert_eq(cursor_remove(home, "a"), FOUND);
-	walk(table, DAY_NS);
-	cr_assert_eq(cursor_table_least(table, uuid, DAY_NS), UINT64_MAX - 1);
-	cr_assert_eq(cursor_table_reads(table), 3);
-	cursor_table_free(&table);
-}
-
-/* Each trimming read a large file of a member once for each of its names. */
-Test(cursor_file, links_and_large_files_cost_the_reflector_nothing)
-{
-	static char large[300 << 10];
-	struct cursor_table *table = new_table();
-	int fd = home_cursors_fd(home);
-
-	cr_assert_eq(cursor_save(home, "good", uuid, positions, 2), 0);
 	put_file("bad", "kinf-cursor 1\nrubbish\n");
-	memset(large, '\n', sizeof(large) - 1);
-	memcpy(large, "kinf-cursor 1\n", 14);
-	put_file("large", large);
-	cr_assert_eq(load("large"), ERR_TOO_LARGE);
-	for (int i = 0; i < 200; i++) {
-		char name[32];
-
-		(void)snprintf(name, sizeof(name), "link-%d", i);
-		cr_assert_eq(linkat(fd, "large", fd, name, 0), 0);
-		(void)snprintf(name, sizeof(name), "bad-%d", i);
-		cr_assert_eq(linkat(fd, "bad", fd, name, 0), 0);
-	}
-	for (int i = 0; i < 3; i++) {
-		walk(table, DAY_NS);
-		cr_assert_eq(cursor_table_reads(table), 3);
-		cr_assert_eq(cursor_table_least(table, uuid, DAY_NS), 7);
-	}
-	cursor_table_free(&table);
+	cr_assert_eq(least_of(uuid, DAY_NS, now), 7);
+	cr_assert_eq(least_of(other, DAY_NS, now), UINT64_MAX);
+	cr_assert_eq(cursor_save(home, "a", uuid, &(struct follow_position){1, 9}, 1), 0);
+	cr_assert_eq(least_of(uuid, DAY_NS, now), 9);
+	cr_assert_eq(cursor_remove(home, "a"), FOUND);
+	cr_assert_eq(least_of(uuid, DAY_NS, now), UINT64_MAX - 1);
 }
 
-Test(cursor_file, a_users_share_of_the_table_is_limited)
+Test(cursor_file, a_cursor_expires_by_both_clocks)
 {
-	struct cursor_table *table = new_table();
+	uint64_t now = proc_realtime_ns(), hour = DAY_NS / 24;
 
-	for (int i = 0; i < CURSORS_PER_OWNER + 100; i++) {
-		char name[32];
-
-		(void)snprintf(name, sizeof(name), "c-%d", i);
-		put_file(name, "kinf-cursor 1\nend\n");
-	}
-	walk(table, DAY_NS);
-	cr_assert_eq(cursor_table_reads(table), CURSORS_PER_OWNER);
-	cursor_table_free(&table);
+	cr_assert_eq(cursor_save(home, "a", uuid, positions, 2), 0);
+	(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	cr_assert_eq(least_of(uuid, 1, now + 2 * hour), UINT64_MAX);
+	cr_assert_eq(least_of(uuid, hour, now + 2 * hour), 7, "the wall clock was set");
+	cr_assert_eq(least_of(uuid, hour, now - 2 * hour), 7, "or the other one begins late");
 }
 
 static int count_all(void *arg, const char *name, const struct cursor_file *cursor)
@@ -383,6 +333,24 @@ static int count_all(void *arg, const char *name, const struct cursor_file *curs
 	(void)cursor;
 	++*(unsigned *)arg;
 	return 0;
+}
+
+Test(cursor_file, large_files_of_a_user_count_by_their_size)
+{
+	static char large[200 << 10];
+	unsigned walked = 0;
+
+	memset(large, 0, sizeof(large));
+	(void)snprintf(large, sizeof(large), "kinf-cursor 1\nend\n");
+	memset(large + strlen(large), '\n', sizeof(large) - 1 - strlen(large));
+	for (int i = 0; i < 30; i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "c-%d", i);
+		put_file(name, large);
+	}
+	cr_assert_eq(cursor_each(home, count_all, &walked), 0);
+	cr_assert_eq(walked, 20);
 }
 
 /* So that a member of the group can't make 'kinf status' as slow as it likes. */
