@@ -19,7 +19,7 @@
 #define YAML_MAGIC 0x59414d4cu
 #define DEPTH_MAX  64
 #define FILE_MAX   ((size_t)16 << 20)
-#define COPIES_MAX FILE_MAX /* most bytes added by anchors and aliases */
+#define COPIES_MAX ((size_t)64 << 20) /* of the tree */
 
 struct yaml {
 	uint32_t magic;
@@ -27,47 +27,36 @@ struct yaml {
 	struct yaml_node root;
 };
 
-/* A copy of an anchor's node. */
-struct yaml_anchor {
-	char *name;
-	struct yaml_node node;
-};
-
-/* One parse: the file's name for messages, libyaml's parser and its current event. */
+/* One parse: the file's name for messages, libyaml's parser and its document. */
 struct yaml_reading {
 	const char *name;
-	bool first_only; /* ignores all documents but the first */
 	yaml_parser_t parser;
-	yaml_event_t event;
-	struct yaml_anchor *anchors; /* of one name the last counts */
-	size_t n_anchors, anchors_room;
-	size_t copied; /* bytes */
+	yaml_document_t document;
+	size_t copied; /* bytes: aliases are copies */
 };
 
-static size_t yaml_line(const struct yaml_reading *reading)
+static int yaml_bad(const struct yaml_reading *reading, const yaml_node_t *node, const char *what)
 {
-	return reading->event.start_mark.line + 1;
+	return err_say(ERR_SYNTAX, "%s:%zu: %s", reading->name, node->start_mark.line + 1, what);
 }
 
-static int yaml_bad(const struct yaml_reading *reading, const char *what)
-{
-	return err_say(ERR_SYNTAX, "%s:%zu: %s", reading->name, yaml_line(reading), what);
-}
-
-static int yaml_next_event(struct yaml_reading *reading)
+/* Loads the next document; it has no root after the last one. */
+static int yaml_next_document(struct yaml_reading *reading)
 {
 	yaml_parser_t *parser = &reading->parser;
 
-	yaml_event_delete(&reading->event);
-	if (yaml_parser_parse(parser, &reading->event))
+	if (yaml_parser_load(parser, &reading->document))
 		return 0;
 	if (parser->error == YAML_MEMORY_ERROR)
 		return err_set(-ENOMEM, "%s", reading->name);
 	/* An error of the encoding has no mark; the parser's position is the nearest. */
 	size_t line =
 		parser->error == YAML_READER_ERROR ? parser->mark.line : parser->problem_mark.line;
+	bool is_twice = parser->error == YAML_COMPOSER_ERROR && parser->context;
 	return err_say(ERR_SYNTAX, "%s:%zu: %s", reading->name, line + 1,
-		parser->problem ? parser->problem : "not YAML");
+		is_twice          ? "an anchor is named twice"
+		: parser->problem ? parser->problem
+				  : "not YAML");
 }
 
 static void yaml_node_release(struct yaml_node *node)
@@ -86,14 +75,14 @@ static void yaml_node_release(struct yaml_node *node)
 	*node = (struct yaml_node){0};
 }
 
-/* Copies the text of the current scalar event; refuses a NUL. */
-static int yaml_take_scalar(struct yaml_reading *reading, char **ret_text)
+/* Copies the text of the scalar FROM; refuses a NUL. */
+static int yaml_take_scalar(struct yaml_reading *reading, const yaml_node_t *from, char **ret_text)
 {
-	const char *value = (const char *)reading->event.data.scalar.value;
-	size_t size = reading->event.data.scalar.length;
+	const char *value = (const char *)from->data.scalar.value;
+	size_t size = from->data.scalar.length;
 
 	if (strlen(value) != size)
-		return yaml_bad(reading, "a NUL character in a string");
+		return yaml_bad(reading, from, "a NUL character in a string");
 	char *text = strdup(value);
 	if (!text)
 		return err_set(-ENOMEM, "%s", reading->name);
@@ -101,16 +90,8 @@ static int yaml_take_scalar(struct yaml_reading *reading, char **ret_text)
 	return 0;
 }
 
-static int yaml_check_tag(const struct yaml_reading *reading, const yaml_char_t *tag)
-{
-	const char *t = (const char *)tag;
-
-	return t && strcmp(t, "!") != 0 && strcmp(t, YAML_STR_TAG) != 0
-		       ? yaml_bad(reading, "tags are not allowed")
-		       : 0;
-}
-
-static int yaml_read_node(struct yaml_reading *reading, unsigned depth, struct yaml_node *node);
+static int yaml_read_node(
+	struct yaml_reading *reading, int number, unsigned depth, struct yaml_node *node);
 
 /* Makes room for one more item. The caller counts a complete item only: a node can be released at
  * any time. */
@@ -128,80 +109,20 @@ static int yaml_grow(const struct yaml_reading *reading, struct yaml_node *node)
 	return r;
 }
 
-/* ---- anchors ------------------------------------------------------------ */
-
-/* Copies FROM; an incomplete copy can be released. A few lines of aliases could expand to
- * gigabytes: their size is limited. */
-static int yaml_copy(
-	struct yaml_reading *reading, const struct yaml_node *from, struct yaml_node *to)
-{
-	*to = (struct yaml_node){.type = from->type, .line = from->line, .quoted = from->quoted};
-	reading->copied += sizeof(*from) + (from->text ? strlen(from->text) : 0);
-	if (reading->copied > COPIES_MAX)
-		return yaml_bad(reading, "its aliases stand for too much");
-	if (from->text && !(to->text = strdup(from->text)))
-		return err_set(-ENOMEM, "%s", reading->name);
-	for (size_t i = 0; i < from->count; i++) {
-		int r = yaml_grow(reading, to);
-		if (r < 0)
-			return r;
-		if (from->type == YAML_MAP) {
-			to->keys[i] = strdup(from->keys[i]);
-			if (!to->keys[i])
-				return err_set(-ENOMEM, "%s", reading->name);
-			to->key_lines[i] = from->key_lines[i];
-			reading->copied += strlen(from->keys[i]);
-		}
-		to->items[to->count++] = (struct yaml_node){0};
-		r = yaml_copy(reading, &from->items[i], &to->items[i]);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-/* Keeps the complete NODE for aliases of NAME. NAME is taken. */
-static int yaml_add_anchor(struct yaml_reading *reading, char *name, const struct yaml_node *node)
-{
-	struct yaml_anchor anchor = {.name = name};
-	int r = yaml_copy(reading, node, &anchor.node);
-
-	if (r == 0)
-		r = ARRAY_ADD(reading->anchors, reading->n_anchors, reading->anchors_room, anchor,
-			reading->name);
-	if (r < 0) {
-		yaml_node_release(&anchor.node);
-		free(name);
-	}
-	return r;
-}
-
-static int yaml_read_alias(struct yaml_reading *reading, struct yaml_node *node)
-{
-	const char *name = (const char *)reading->event.data.alias.anchor;
-
-	for (size_t i = reading->n_anchors; i-- > 0;)
-		if (strcmp(reading->anchors[i].name, name) == 0)
-			return yaml_copy(reading, &reading->anchors[i].node, node);
-	return err_say(ERR_SYNTAX, "%s:%zu: *%s: no complete node before it has the anchor &%s",
-		reading->name, yaml_line(reading), name, name);
-}
-
 /* ---- nodes -------------------------------------------------------------- */
 
-static int yaml_read_list(struct yaml_reading *reading, unsigned depth, struct yaml_node *node)
+static int yaml_read_list(struct yaml_reading *reading, const yaml_node_t *from, unsigned depth,
+	struct yaml_node *node)
 {
-	int r = yaml_check_tag(reading, reading->event.data.sequence_start.tag);
+	const yaml_node_item_t *item = from->data.sequence.items.start;
+	int r = 0;
 
-	node->type = YAML_LIST;
-	while (r == 0 && (r = yaml_next_event(reading)) == 0) {
-		if (reading->event.type == YAML_SEQUENCE_END_EVENT)
-			return 0;
+	for (; r == 0 && item < from->data.sequence.items.top; item++) {
 		r = yaml_grow(reading, node);
 		if (r < 0)
 			return r;
 		node->items[node->count] = (struct yaml_node){0};
-		r = yaml_read_node(reading, depth + 1, &node->items[node->count++]);
+		r = yaml_read_node(reading, *item, depth + 1, &node->items[node->count++]);
 	}
 	return r;
 }
@@ -221,17 +142,17 @@ static size_t yaml_find_key(const struct yaml_node *map, const char *key)
 }
 
 /* Moves the members of FROM to NODE unless an earlier merged map had them. */
-static int yaml_merge_map(struct yaml_reading *reading, struct yaml_node *from,
-	struct yaml_node *node, struct yaml_merged *merged)
+static int yaml_merge_map(struct yaml_reading *reading, const yaml_node_t *key,
+	struct yaml_node *from, struct yaml_node *node, struct yaml_merged *merged)
 {
 	if (from->type != YAML_MAP)
-		return yaml_bad(reading, "<<: must be an alias of a map, or a list of them");
+		return yaml_bad(reading, key, "<<: must be an alias of a map, or a list of them");
 	for (size_t i = 0; i < from->count; i++) {
 		size_t at = yaml_find_key(node, from->keys[i]);
 		if (at < merged->first) /* readers of YAML disagree on duplicates */
 			return err_say(ERR_SYNTAX,
 				"%s:%zu: <<: '%s' is set before it; write '<<' first",
-				reading->name, yaml_line(reading), from->keys[i]);
+				reading->name, key->start_mark.line + 1, from->keys[i]);
 		if (at < node->count)
 			continue;
 		int r = yaml_grow(reading, node);
@@ -246,174 +167,144 @@ static int yaml_merge_map(struct yaml_reading *reading, struct yaml_node *from,
 	return 0;
 }
 
-/* Reads the value of the merge key '<<'. */
-static int yaml_read_merge(struct yaml_reading *reading, unsigned depth, struct yaml_node *node,
-	struct yaml_merged *merged)
+/* Reads node VALUE of the merge key KEY. */
+static int yaml_read_merge(struct yaml_reading *reading, const yaml_node_t *key, int value,
+	unsigned depth, struct yaml_node *node, struct yaml_merged *merged)
 {
-	CLEANUP(yaml_node_release) struct yaml_node value = {0};
+	CLEANUP(yaml_node_release) struct yaml_node from = {0};
 
 	if (merged->end)
-		return yaml_bad(reading, "<<: twice");
+		return yaml_bad(reading, key, "<<: twice");
 	merged->first = merged->end = node->count;
-	int r = yaml_next_event(reading);
-	if (r == 0)
-		r = yaml_read_node(reading, depth + 1, &value);
-	if (r == 0 && value.type != YAML_LIST)
-		return yaml_merge_map(reading, &value, node, merged);
-	for (size_t i = 0; r == 0 && i < value.count; i++)
-		r = yaml_merge_map(reading, &value.items[i], node, merged);
+	int r = yaml_read_node(reading, value, depth + 1, &from);
+	if (r == 0 && from.type != YAML_LIST)
+		return yaml_merge_map(reading, key, &from, node, merged);
+	for (size_t i = 0; r == 0 && i < from.count; i++)
+		r = yaml_merge_map(reading, key, &from.items[i], node, merged);
 	return r;
 }
 
-/* Adds the member KEY, which is taken, and sets *RET_AT to its number. */
-static int yaml_add_key(struct yaml_reading *reading, char **key, struct yaml_node *node,
-	const struct yaml_merged *merged, size_t *ret_at)
+/* Adds the member of KEY, and sets *RET_AT to its number. */
+static int yaml_add_key(struct yaml_reading *reading, const yaml_node_t *key,
+	struct yaml_node *node, const struct yaml_merged *merged, size_t *ret_at)
 {
-	size_t at = yaml_find_key(node, *key);
+	AUTO_FREE char *text = NULL;
+	int r = yaml_take_scalar(reading, key, &text);
 
+	if (r < 0)
+		return r;
+	size_t at = yaml_find_key(node, text), line = key->start_mark.line + 1;
 	if (at < node->count && (at < merged->first || at >= merged->end))
 		return err_say(ERR_SYNTAX, "%s:%zu: %s: twice, first in line %zu", reading->name,
-			yaml_line(reading), *key, node->key_lines[at]);
-	int r = at == node->count ? yaml_grow(reading, node) : 0;
+			line, text, node->key_lines[at]);
+	r = at == node->count ? yaml_grow(reading, node) : 0;
 	if (r < 0)
 		return r;
 	if (at == node->count)
-		node->keys[node->count++] = TAKE(*key);
+		node->keys[node->count++] = TAKE(text);
 	else
 		yaml_node_release(&node->items[at]);
 	node->items[at] = (struct yaml_node){0};
-	node->key_lines[at] = yaml_line(reading);
+	node->key_lines[at] = line;
 	*ret_at = at;
 	return 0;
 }
 
-static int yaml_read_map(struct yaml_reading *reading, unsigned depth, struct yaml_node *node)
+static int yaml_read_map(struct yaml_reading *reading, const yaml_node_t *from, unsigned depth,
+	struct yaml_node *node)
 {
-	const yaml_event_t *event = &reading->event;
+	const yaml_node_pair_t *pair = from->data.mapping.pairs.start;
 	struct yaml_merged merged = {0, 0};
-	int r = yaml_check_tag(reading, event->data.mapping_start.tag);
+	int r = 0;
 
-	node->type = YAML_MAP;
-	while (r == 0 && (r = yaml_next_event(reading)) == 0) {
-		AUTO_FREE char *key = NULL;
+	for (; r == 0 && pair < from->data.mapping.pairs.top; pair++) {
+		const yaml_node_t *key = yaml_document_get_node(&reading->document, pair->key);
 		size_t at;
 
-		if (event->type == YAML_MAPPING_END_EVENT)
-			return 0;
-		if (event->type != YAML_SCALAR_EVENT)
-			return yaml_bad(reading, "a key must be a plain word or a string");
-		r = event->data.scalar.anchor ? yaml_bad(reading, "a key may have no anchor")
-					      : yaml_check_tag(reading, event->data.scalar.tag);
-		if (r == 0)
-			r = yaml_take_scalar(reading, &key);
-		if (r < 0)
-			return r;
-		if (strcmp(key, "<<") == 0 && event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
-			r = yaml_read_merge(reading, depth, node, &merged);
+		if (key->type != YAML_SCALAR_NODE)
+			return yaml_bad(reading, key, "a key must be a plain word or a string");
+		if (strcmp((const char *)key->data.scalar.value, "<<") == 0 &&
+			key->data.scalar.style == YAML_PLAIN_SCALAR_STYLE) {
+			r = yaml_read_merge(reading, key, pair->value, depth, node, &merged);
 			continue;
 		}
-		r = yaml_add_key(reading, &key, node, &merged, &at);
+		r = yaml_add_key(reading, key, node, &merged, &at);
 		if (r == 0)
-			r = yaml_next_event(reading);
-		if (r == 0)
-			r = yaml_read_node(reading, depth + 1, &node->items[at]);
+			r = yaml_read_node(reading, pair->value, depth + 1, &node->items[at]);
 	}
 	return r;
 }
 
-/* Copies the anchor of the current event's node; NULL: none. */
-static int yaml_take_anchor(const struct yaml_reading *reading, char **ret_anchor)
+/* Copies node NUMBER of the document. A few lines of aliases could stand for gigabytes, or for
+ * themselves: size and depth are limited. */
+static int yaml_read_node(
+	struct yaml_reading *reading, int number, unsigned depth, struct yaml_node *node)
 {
-	const yaml_event_t *event = &reading->event;
-	const yaml_char_t *anchor =
-		event->type == YAML_SCALAR_EVENT           ? event->data.scalar.anchor
-		: event->type == YAML_SEQUENCE_START_EVENT ? event->data.sequence_start.anchor
-		: event->type == YAML_MAPPING_START_EVENT  ? event->data.mapping_start.anchor
-							   : NULL;
-
-	*ret_anchor = anchor ? strdup((const char *)anchor) : NULL;
-	return anchor && !*ret_anchor ? err_set(-ENOMEM, "%s", reading->name) : 0;
-}
-
-/* Reads the node of the current event, up to the node's last event. */
-static int yaml_read_node(struct yaml_reading *reading, unsigned depth, struct yaml_node *node)
-{
-	const yaml_event_t *event = &reading->event;
-	AUTO_FREE char *anchor = NULL;
+	static const char *const tags[] = {[YAML_SCALAR_NODE] = YAML_STR_TAG,
+		[YAML_SEQUENCE_NODE] = YAML_SEQ_TAG,
+		[YAML_MAPPING_NODE] = YAML_MAP_TAG};
+	const yaml_node_t *from = yaml_document_get_node(&reading->document, number);
 
 	if (depth > DEPTH_MAX)
-		return yaml_bad(reading, "nested too deeply");
-	int r = yaml_take_anchor(reading, &anchor);
-	if (r < 0)
-		return r;
-	node->line = yaml_line(reading);
-	switch (event->type) {
-	case YAML_SCALAR_EVENT:
-		r = yaml_check_tag(reading, event->data.scalar.tag);
-		node->type = YAML_SCALAR;
-		node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE ||
-			       event->data.scalar.tag;
-		if (r == 0)
-			r = yaml_take_scalar(reading, &node->text);
-		break;
-	case YAML_SEQUENCE_START_EVENT:
-		r = yaml_read_list(reading, depth, node);
-		break;
-	case YAML_MAPPING_START_EVENT:
-		r = yaml_read_map(reading, depth, node);
-		break;
-	case YAML_ALIAS_EVENT:
-		return yaml_read_alias(reading, node);
-	default:
-		return yaml_bad(reading, "a value is missing");
+		return yaml_bad(reading, from, "nested too deeply");
+	if (strcmp((const char *)from->tag, tags[from->type]) != 0)
+		return yaml_bad(reading, from, "tags are not allowed");
+	reading->copied += sizeof(*node);
+	if (from->type == YAML_SCALAR_NODE)
+		reading->copied += from->data.scalar.length;
+	if (reading->copied > COPIES_MAX)
+		return yaml_bad(
+			reading, from, "it is too large, or its aliases stand for too much");
+	node->line = from->start_mark.line + 1;
+	if (from->type == YAML_SEQUENCE_NODE) {
+		node->type = YAML_LIST;
+		return yaml_read_list(reading, from, depth, node);
 	}
-	return r == 0 && anchor ? yaml_add_anchor(reading, TAKE(anchor), node) : r;
+	if (from->type == YAML_MAPPING_NODE) {
+		node->type = YAML_MAP;
+		return yaml_read_map(reading, from, depth, node);
+	}
+	node->type = YAML_SCALAR;
+	node->quoted = from->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+	return yaml_take_scalar(reading, from, &node->text);
 }
 
-static int yaml_read_stream(struct yaml_reading *reading, struct yaml *yaml)
+static int yaml_read_document(struct yaml_reading *reading, bool first_only, struct yaml *yaml)
 {
-	int r = yaml_next_event(reading); /* the stream's start */
+	int r = yaml_next_document(reading);
 
-	if (r == 0)
-		r = yaml_next_event(reading);
-	if (r < 0 || reading->event.type == YAML_STREAM_END_EVENT)
-		return r;
-	r = yaml_next_event(reading); /* after the start of the document */
 	if (r < 0)
 		return r;
-	yaml->has_root = true;
-	r = yaml_read_node(reading, 0, &yaml->root);
-	if (r == 0)
-		r = yaml_next_event(reading); /* the document's end */
-	if (r < 0 || reading->first_only)
+	yaml->has_root = yaml_document_get_root_node(&reading->document) != NULL;
+	if (yaml->has_root)
+		r = yaml_read_node(reading, 1, 0, &yaml->root);
+	yaml_document_delete(&reading->document);
+	if (r < 0 || !yaml->has_root || first_only)
 		return r;
-	r = yaml_next_event(reading);
+	r = yaml_next_document(reading);
 	if (r < 0)
 		return r;
-	if (reading->event.type != YAML_STREAM_END_EVENT)
-		return yaml_bad(reading, "only one document is allowed");
-	return 0;
+	const yaml_node_t *second = yaml_document_get_root_node(&reading->document);
+	if (second)
+		r = err_say(ERR_SYNTAX, "%s:%zu: only one document is allowed", reading->name,
+			reading->document.start_mark.line + 1);
+	yaml_document_delete(&reading->document);
+	return r;
 }
 
 static int yaml_parse_some(
 	const char *text, size_t size, const char *name, bool first_only, struct yaml **ret_yaml)
 {
 	CLEANUP(yaml_free) struct yaml *yaml = calloc(1, sizeof(*yaml));
-	struct yaml_reading reading = {.name = name, .first_only = first_only};
+	struct yaml_reading reading = {.name = name};
 
 	if (!yaml || !yaml_parser_initialize(&reading.parser))
 		return err_set(-ENOMEM, "%s", name);
 	yaml->magic = YAML_MAGIC;
 	yaml_parser_set_input_string(
 		&reading.parser, (const unsigned char *)(text ? text : ""), size);
-	int r = yaml_read_stream(&reading, yaml);
-	yaml_event_delete(&reading.event);
+	int r = yaml_read_document(&reading, first_only, yaml);
 	yaml_parser_delete(&reading.parser);
-	for (size_t i = 0; i < reading.n_anchors; i++) {
-		yaml_node_release(&reading.anchors[i].node);
-		free(reading.anchors[i].name);
-	}
-	free(reading.anchors);
 	if (r < 0)
 		return r;
 	/* An empty document is one empty scalar. */

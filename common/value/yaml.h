@@ -3,7 +3,7 @@
  * Reads a YAML (or JSON) file with libyaml into a tree of nodes with line numbers, and writes
  * stored bodies as `kubectl get -o yaml` does.
  *
- * Aliases and merge keys (<<) are copied, up to 16 MiB in all. Duplicate keys are refused, and a
+ * Aliases and merge keys (<<) are copied, the tree up to 64 MiB. Duplicate keys are refused, and a
  * second document except by yaml_load_first(). Nodes live as long as the tree.
  */
 #ifndef COMMON_VALUE_YAML_H

@@ -323,7 +323,7 @@ def test_a_mistake_in_the_file_keeps_no_reader_from_the_store(simulator, store):
     by_file = {"KINF_STORE": "", "KINF_CONFIG": str(store.config)}
     good = store.config.read_text()
     for text, word in ((good + "bogus: 1\n", "bogus"), (good.replace("pods", "pods:x(${NOBODY}"), "NOBODY"),
-                       (good + "  x: [\n", "expected"), (good + "feeds: []\nfeeds: []\n", "twice"), ("x: *y\n" + good, "anchor")):
+                       (good + "  x: [\n", "expected"), (good + "feeds: []\nfeeds: []\n", "twice"), ("x: *y\n" + good, "alias")):
         store.config.write_text(text)
         result = store.kinf("get", "pods", "-o", "name", env=by_file)
         assert result.status == 0 and result.stdout.count("pod/") == 3, result
