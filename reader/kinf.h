@@ -333,6 +333,27 @@ typedef int kinf_change_fn(void *arg, const struct kinf_change *change);
 KINF_API int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
 	const char *name, kinf_change_fn *fn, void *arg);
 
+/* ---- who ---------------------------------------------------------------- */
+
+enum kinf_who_when {
+	KINF_WHO_NOW,  /* those that have it now */
+	KINF_WHO_LAST, /* if there are none, those that had it within the retained history */
+	KINF_WHO_ALL   /* both */
+};
+
+/* Gives the pods behind WHAT: an IP address, a container's id (whole or its first 8 digits at
+ * least, with or without containerd://), a pod's uid, or [NODE/]PID, a process of this machine.
+ * UNTIL_NS: CLOCK_REALTIME when it lost it, by its deletion or by a change; 0: it has it. Several
+ * pods have one address if they are on the network of their node (spec.hostNetwork), or if the
+ * address of a finished pod (status.phase) was given to another one. WHEN: enum kinf_who_when.
+ *
+ * `resolve` in kinf.yaml makes the indexes for it; without them all pods are read. The history is
+ * read as a whole. FN's non-zero result ends the walk and is the result. KINF_NOT_FOUND: no such
+ * pod or process, and kinf_error says which; KINF_SYNTAX: WHAT has none of these forms. */
+typedef int kinf_who_fn(void *arg, const struct kinf_object *pod, uint64_t until_ns);
+KINF_API int kinf_who(
+	struct kinf_snapshot *snapshot, const char *what, int when, kinf_who_fn *fn, void *arg);
+
 #ifdef __cplusplus
 }
 #endif

@@ -625,6 +625,24 @@ class Snapshot
 			&walk)));
 		return found;
 	}
+	/* Calls FUNCTION(const Object &pod, uint64_t until_ns) for the pods behind WHAT, as kinf_who
+	 * does, until it returns false. Returns false if there are none. */
+	template <class Function>
+	bool who(const std::string &what, enum kinf_who_when when, Function &&function) const
+	{
+		using Walk = detail::Walk<std::remove_reference_t<Function>>;
+		Walk walk(function);
+		int r = walk.result(kinf_who(
+			state_->raw, what.c_str(), when,
+			[](void *arg, const struct kinf_object *pod, uint64_t until_ns) {
+				return static_cast<Walk *>(arg)->call(Object(*pod), until_ns);
+			},
+			&walk));
+		if (r == KINF_NOT_FOUND)
+			return false;
+		state_->check_result(r);
+		return true;
+	}
 	struct kinf_snapshot *raw() const noexcept
 	{
 		return state_->raw;

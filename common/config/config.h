@@ -46,6 +46,7 @@ struct config_feed {
 	size_t n_drop;
 	struct config_index *indexes;
 	size_t n_indexes, indexes_room;
+	bool resolve; /* indexes for kinf_who() */
 	uint32_t page_size;
 	uint64_t resync_ns; /* default of informers; 0: none */
 	bool drop_gone;     /* whenGone: drop: a removed resource deletes its objects */

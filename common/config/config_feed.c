@@ -213,6 +213,29 @@ int config_read_indexes(
 	return r;
 }
 
+/* Adds the indexes of `resolve`: one for each field that kinf_who() reads. */
+static int config_add_resolve(const struct config_place *place, struct config_feed *feed)
+{
+	static const struct {
+		const char *name, *path;
+	} indexes[] = {
+		{"who-ip", "status.podIPs[*].ip"},
+		{"who-uid", "metadata.uid"},
+		{"who-container", "status.containerStatuses[*].containerID"},
+		{"who-init-container", "status.initContainerStatuses[*].containerID"},
+		{"who-ephemeral-container", "status.ephemeralContainerStatuses[*].containerID"},
+	};
+	struct config_index *index;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(indexes) / sizeof(*indexes); i++) {
+		r = config_new_index(place, indexes[i].name, feed, &index);
+		if (r == 0)
+			r = config_add_index_path(place, indexes[i].path, index);
+	}
+	return r;
+}
+
 /* ---- whole feeds -------------------------------------------------------- */
 
 int config_new_feed(struct config *config, struct config_feed **ret_feed)
@@ -295,6 +318,8 @@ int config_finish_feed(
 		r = config_append(&feed->exclude, &feed->n_exclude, "events");
 	if (r == 0 && !feed->name)
 		r = config_copy(&feed->name, feed->resource);
+	if (r == 0 && feed->resolve)
+		r = config_add_resolve(place, feed);
 	return r < 0 ? r : config_check_unique(place, node, config);
 }
 

@@ -83,6 +83,13 @@ void reads()
 		[&](const Change &change) { types.emplace_back(change.raw.type); }));
 	EXPECT(!types.empty() && types[0] == "ADDED");
 	EXPECT(!pods.history("web", "nothing", [](const Change &) {}));
+	std::string uid(snapshot.lister("pods").get("web", "front-0")->uid());
+	std::vector<std::string> who;
+	EXPECT(snapshot.who(uid, KINF_WHO_NOW, [&](const Object &found, uint64_t until) {
+		who.emplace_back(until ? "" : found.key());
+	}));
+	EXPECT(who == std::vector<std::string>{"web/front-0"});
+	EXPECT(!snapshot.who("203.0.113.1", KINF_WHO_LAST, [](const Object &, uint64_t) {}));
 }
 
 void queries()

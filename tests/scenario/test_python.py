@@ -240,6 +240,12 @@ def test_status_waiting_and_history(store, simulator):
     assert [change.type for change in past] == ["ADDED", "MODIFIED", "DELETED"], past
     assert past[1].object["spec"]["nodeName"] == "n2" and abs(past[2].time - time.time()) < 600
     assert store.feed("pods").history("waited/never") == []
+    (one,) = store.who(past[-1].object.uid)
+    assert (one.pod.key, one.until) == ("waited/waited-for", past[2].time)
+    assert store.who(past[-1].object.uid, "now") == store.who("203.0.113.1") == []
+    (one,) = store.who(store.feed("pods").get("ns-0/pod-0").uid)
+    assert (one.pod.key, one.until) == ("ns-0/pod-0", None)
+    assert "is neither an IP address" in raises(kinf.BadQuery, store.who, "waited")
     begun = time.monotonic()
     late = raises(kinf.Timeout, store.wait_synced, "nothing", timeout=0.3)
     assert "within 0.3 s" in late, late

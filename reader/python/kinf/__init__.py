@@ -41,7 +41,7 @@ from ._errors import (
 )
 from ._library import lib as _lib
 from ._object import Object, Part
-from ._snapshot import Change, FeedStatus, Index, List, Snapshot, SnapshotFeed
+from ._snapshot import Change, FeedStatus, Index, List, Snapshot, SnapshotFeed, Who
 from ._store import Feed, Page, Status, Store
 from ._watch import Event, Watch
 
@@ -52,5 +52,5 @@ __all__ = [
     "BadQuery", "Change", "Corrupt", "Ended", "Error", "Event", "Feed", "FeedStatus", "Forked", "Gone", "Index",
     "List", "Locked", "Moved", "NoFeed", "NoIndex", "NoStore", "NotReady", "Object", "Page", "Part", "ReadersFull",
     "Snapshot", "SnapshotExpired", "SnapshotFeed", "Status", "Store", "Timeout", "TooLarge", "UnknownFormat",
-    "Unsupported", "Untrusted", "Watch", "__version__",
+    "Unsupported", "Untrusted", "Watch", "Who", "__version__",
 ]  # fmt: skip

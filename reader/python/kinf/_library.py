@@ -100,6 +100,7 @@ VALUE_FN = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_uint64)
 INDEX_FN = CFUNCTYPE(c_int, c_void_p, c_char_p, c_char_p, c_uint64, c_uint64, c_int)
 FEED_FN = CFUNCTYPE(c_int, c_void_p, POINTER(FeedStatus))
 CHANGE_FN = CFUNCTYPE(c_int, c_void_p, POINTER(Change))
+WHO_FN = CFUNCTYPE(c_int, c_void_p, POINTER(Object), c_uint64)
 STATE_FN = CFUNCTYPE(None, c_void_p, POINTER(FeedStatus))
 ADD_FN = CFUNCTYPE(None, c_void_p, POINTER(Object), c_int)
 UPDATE_FN = CFUNCTYPE(None, c_void_p, POINTER(Object), POINTER(Object))
@@ -172,6 +173,7 @@ _PROTOTYPES = [
     ("wait_synced", c_int, [_HANDLE, POINTER(c_char_p), c_size_t, c_int]),
     ("wait_rv", c_int, [_HANDLE, c_char_p, c_char_p, c_int]),
     ("history", c_int, [_HANDLE, c_char_p, c_char_p, c_char_p, CHANGE_FN, c_void_p]),
+    ("who", c_int, [_HANDLE, c_char_p, c_int, WHO_FN, c_void_p]),
     ("informer_new", c_int, [_HANDLE, c_char_p, POINTER(InformerOptions), _RET]),
     ("informer_free", None, [_RET]),
     ("informer_add_handler", c_int, [_HANDLE, POINTER(HandlerOptions), _RET]),

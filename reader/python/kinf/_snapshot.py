@@ -7,12 +7,12 @@ from contextvars import ContextVar
 from ctypes import byref, c_char_p, c_void_p
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from . import _library
 from ._callback import call
 from ._errors import Ended, Single, check, check_fork, error, forks
-from ._library import AGAIN, CHANGE_FN, END, FEED_FN, FOUND, GET_FN, GONE, INDEX_FN, VALUE_FN, lib
+from ._library import AGAIN, CHANGE_FN, END, FEED_FN, FOUND, GET_FN, GONE, INDEX_FN, VALUE_FN, WHO_FN, lib
 from ._object import Object, copy_of, text_at
 from ._query import Labels, Term, Terms, number, query, text
 
@@ -90,6 +90,14 @@ class Change:
     time: float  # when it was recorded, seconds since 1970
     object: Object
     final_state_unknown: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """A pod behind an address, a container, a uid or a process; `pod` stays."""
+
+    pod: Object
+    until: float | None  # when it lost it, seconds since 1970; None: it has it
 
 
 class Collector:
@@ -429,6 +437,19 @@ class Snapshot(Single):
     def status(self) -> Sequence[FeedStatus]:
         """Of every feed."""
         return self.feed_status(None)
+
+    def who(self, what: str, when: Literal["now", "last", "all"] = "last") -> Sequence[Who]:
+        """The pods behind an IP address, a container's id, a pod's uid, or [NODE/]PID of this machine. WHEN: now,
+        those that have it; last, if there are none those that had it within the retained history; all, both."""
+        collector = Collector()
+
+        def one(_: Any, pod: Any, until_ns: int) -> int:
+            return collector.take(lambda: Who(copy_of(pod.contents), until_ns / 1e9 if until_ns else None))
+
+        number = ("now", "last", "all").index(when)
+        with self.held(self.generation) as address:
+            return collector.walk(self.kinf, lib.kinf_who, address, text(what, "what is asked for"), number,
+                                  WHO_FN(one), None)  # fmt: skip
 
     def _end_lists(self) -> None:
         for handle in list(self.open_lists):

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import byref, c_char_p, c_void_p
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakSet
 
 from ._errors import Ended, Single, Timeout, check, check_fork, error, forks
 from ._library import lib
 from ._object import Object
 from ._query import Labels, Term, Terms, text
-from ._snapshot import Change, FeedStatus, Index, Snapshot
+from ._snapshot import Change, FeedStatus, Index, Snapshot, Who
 from ._watch import Watch
 
 SLICE_MS = 200  # of a wait, so that signals and close() get their turn
@@ -230,6 +230,11 @@ class Store(Single):
         """How the store and its feeds are."""
         with self.snapshot() as snapshot:
             return Status(snapshot.event, self.is_copy, tuple(snapshot.status()))
+
+    def who(self, what: str, when: Literal["now", "last", "all"] = "last") -> Sequence[Who]:
+        """As Snapshot.who."""
+        with self.snapshot() as snapshot:
+            return snapshot.who(what, when)
 
     @property
     def is_copy(self) -> bool:
