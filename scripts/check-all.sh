@@ -97,6 +97,8 @@ one "build build/release/bench/swarm" make -j"$jobs" --no-print-directory VARIAN
     build/release/kinf-simulator
 one "memory of idle watches" env KINF_BUILD=build/release /usr/bin/python3 -m pytest -q -p no:cacheprovider \
     tests/scenario/test_serve_swarm.py
+one "kinf-serve as a product of axes" env KINF_BUILD=build/release KINF_PRODUCT=3 /usr/bin/python3 -m pytest -q -p no:cacheprovider \
+    tests/scenario/test_serve_product.py
 one "build build/release/unit/test_proc" make -j"$jobs" --no-print-directory VARIANT=release \
     build/release/unit/test_proc
 one "unit test_proc (release)" build/release/unit/test_proc

@@ -5,7 +5,7 @@ for the simulated cluster (test_serve_product.py: with what the test computes) a
 with the API server's answers).
 
 The whole product has some 3 million requests. cover() chooses from it, always the same: each combination of values of any
-three axes is asked at least once, and of any two if one of them is a size beyond 128 KiB.
+three axes is asked at least once, and of any two if one of them is a size beyond 128 KiB. `make test` asks those of any two.
 
 The sizes are those of the product's own buffers, read from its source: for each form an answer ends within a few bytes below
 and above each of them, and one has more than 10 MiB.
@@ -89,11 +89,11 @@ def possible(row):
     return get("verb", "list") == "list" or get("pages", "none") == "none"
 
 
-def cover(axes, possible):
-    """The rows of a covering array."""
+def cover(axes, possible, together=3):
+    """The rows of a covering array: TOGETHER is how many axes have each combination of their values."""
     names = list(axes)
     needed = {}
-    for n in (3, 2):
+    for n in range(together, 1, -1):
         for some in itertools.combinations(names, n):
             for values in itertools.product(*(axes[name] for name in some)):
                 if n == 2 or not LARGE.intersection(values):
