@@ -412,7 +412,7 @@ static void live_through(unsigned seed)
 
 Test(follow, random_lives_end_with_the_model)
 {
-	for (unsigned seed = 1; seed <= 12; seed++)
+	for (unsigned seed = 1; seed <= 8; seed++)
 		live_through(seed);
 	cr_assert_gt(w.lapses, 0);
 	cr_assert_gt(w.changes, 500);

@@ -74,7 +74,7 @@ Test(handler_keys, random_lives_are_as_the_model)
 	uint64_t seq = 0;
 
 	cr_assert_eq(handler_keys_new(&keys), 0);
-	for (int round = 0; round < 30; round++) {
+	for (int round = 0; round < 12; round++) {
 		unsigned range = 1 + dice(KEYS);
 
 		for (int i = 0; i < 2000; i++) {

@@ -221,7 +221,7 @@ Test(sorted, lists_come_in_the_order_of_the_field)
 {
 	unsigned by_index = 0;
 
-	for (unsigned round = 0; round < 400; round++) {
+	for (unsigned round = 0; round < 200; round++) {
 		const struct pod *wanted[OBJECTS];
 		unsigned app = dice(4), n = 0, given = 0;
 		struct kinf_query query = query_of(paths[round % 2], app);
@@ -317,7 +317,7 @@ Test(sorted, pages_give_the_objects_of_the_first_page_s_state_once)
 {
 	unsigned by_index = 0;
 
-	for (unsigned round = 0; round < 80; round++) {
+	for (unsigned round = 0; round < 40; round++) {
 		struct walk walk;
 
 		walk_begin(&walk, paths[round % 2], dice(4));

@@ -121,12 +121,12 @@ static void flip_bits(const char *role, long step)
 
 Test(verify_damage, flipped_bits_in_the_journal_never_crash_or_lie)
 {
-	flip_bits("journal", 1009);
+	flip_bits("journal", 3001);
 }
 
 Test(verify_damage, flipped_bits_in_the_index_never_crash_or_lie)
 {
-	flip_bits("index", 1009);
+	flip_bits("index", 3001);
 }
 
 static void cut(const char *role)
