@@ -80,6 +80,8 @@ type listener struct {
 	at     position // the handler knows all changes up to here
 	listed []page   // what it was shown ahead of the changes, in the order of keys
 	ahead  position // the newest of listed
+
+	panicked bool // the last call did
 }
 
 // page says that objects up to a key were shown as of a position.
@@ -164,11 +166,17 @@ func (l *listener) act(n *note) {
 	}
 }
 
-// call calls the handler. A panic in it ends the program, unless apimachinery is told otherwise.
+// call calls the handler. A panic in it ends the program. If apimachinery is told otherwise, the call
+// counts, and the next one waits for a second, as in client-go.
 func (l *listener) call(at position, fn func(cache.ResourceEventHandler)) {
+	if l.panicked {
+		time.Sleep(time.Second)
+	}
+	l.panicked = true
 	defer utilruntime.HandleCrashWithLogger(l.logger)
 	l.informer.show(at)
 	fn(l.handler)
+	l.panicked = false
 }
 
 func (l *listener) tell(d *delivery) {

@@ -58,6 +58,21 @@ type World struct {
 // New starts a cluster with pods, and `kinf run` on a kinf.yaml with the feeds given as YAML.
 func New(tb testing.TB, pods int, feeds string) *World {
 	tb.Helper()
+	w := prepare(tb)
+	w.start(w.startSimulator(pods), feeds)
+	return w
+}
+
+// Beside starts `kinf run` for the API server at an address.
+func Beside(tb testing.TB, api, feeds string) *World {
+	tb.Helper()
+	w := prepare(tb)
+	w.start(api, feeds)
+	return w
+}
+
+func prepare(tb testing.TB) *World {
+	tb.Helper()
 	for _, program := range []string{build() + "/kinf", simulatorBuild() + "/kinf-simulator"} {
 		if _, err := os.Stat(program); err != nil {
 			tb.Skipf("no %s: build the tree first", program)
@@ -68,21 +83,23 @@ func New(tb testing.TB, pods int, feeds string) *World {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { os.RemoveAll(directory) })
-	w := &World{tb: tb, Directory: directory, Store: directory + "/store", config: directory + "/kinf.yaml"}
-	api := w.startSimulator(pods)
+	return &World{tb: tb, Directory: directory, Store: directory + "/store", config: directory + "/kinf.yaml"}
+}
+
+func (w *World) start(api, feeds string) {
+	directory := w.Directory
 	kubeconfig := fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "c",
 		"clusters": [{"name": "c", "cluster": {"server": %q}}], "users": [{"name": "u", "user": {}}],
 		"contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}`, api)
 	w.write("kubeconfig", kubeconfig)
 	w.configure(feeds)
 	if err := os.Mkdir(directory+"/run", 0o700); err != nil {
-		tb.Fatal(err)
+		w.tb.Fatal(err)
 	}
 	w.env = append(os.Environ(), "HOME="+directory, "KUBECONFIG="+directory+"/kubeconfig", "KINF_STORE="+w.Store,
 		"KINF_RUNTIME_DIR="+directory+"/run", "KINF_CONFIG="+w.config, "XDG_STATE_HOME=", "XDG_RUNTIME_DIR=",
 		"http_proxy=", "HTTP_PROXY=", "https_proxy=", "HTTPS_PROXY=")
 	w.Run()
-	return w
 }
 
 func (w *World) write(name, text string) {
