@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -82,7 +83,11 @@ func (c *cursor) claim() (_ *os.File, err error) {
 	path := c.directory + "/." + c.name + ".lock"
 	f, err := env.OpenLock(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, say(ErrNotYet, "the directory '%s' is missing: the daemons make it when they are started", c.directory)
+		if err := c.makeDirectory(); err != nil {
+			return nil, wrap(err, "the directory '%s' is missing and can't be made: the daemons make it when they are started",
+				c.directory)
+		}
+		f, err = env.OpenLock(path)
 	}
 	if err != nil {
 		return nil, wrap(err, "this process may not write to '%s', where positions are kept: mount that directory writable, "+
@@ -119,6 +124,22 @@ func (c *cursor) claim() (_ *os.File, err error) {
 	}
 	kept = err == nil
 	return f, err
+}
+
+// makeDirectory makes the directory of cursors, with the group of the store if that has one.
+func (c *cursor) makeDirectory() error {
+	store, err := os.Stat(filepath.Dir(c.directory))
+	if err != nil {
+		return err
+	}
+	mode := os.FileMode(0o700)
+	if store.Mode()&os.ModeSetgid != 0 && store.Mode()&0o040 != 0 {
+		mode = 0o770 | os.ModeSetgid | os.ModeSticky
+	}
+	if err := os.Mkdir(c.directory, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return os.Chmod(c.directory, mode)
 }
 
 // removeLeftovers removes temporary files of killed followers of this cursor.
@@ -197,12 +218,12 @@ func (c *cursor) isOf(feeds []*followed) bool {
 	return len(c.positions) == len(feeds)
 }
 
-// save writes the file, unless no position has moved for less than a minute.
-func (c *cursor) save(journal [16]byte, feeds []*followed) error {
+// save writes the file, unless no position has moved for less than a minute. Positions are MOST or less.
+func (c *cursor) save(journal [16]byte, feeds []*followed, most uint64) error {
 	c.decided, c.events = time.Now(), 0
 	moved := journal != c.journal || !c.isOf(feeds)
 	for _, w := range feeds {
-		moved = moved || c.positions[uint64(w.id)] != w.handled
+		moved = moved || c.positions[uint64(w.id)] != min(w.handled, most)
 	}
 	if !moved && time.Since(c.written) < saveAgain {
 		return nil
@@ -211,8 +232,8 @@ func (c *cursor) save(journal [16]byte, feeds []*followed) error {
 	fmt.Fprintf(&text, "%s\njournal %x\nwritten %d\n", cursorFirst, journal, time.Now().UnixNano())
 	positions := map[uint64]uint64{}
 	for _, w := range feeds {
-		fmt.Fprintf(&text, "feed %d %d\n", w.id, w.handled)
-		positions[uint64(w.id)] = w.handled
+		positions[uint64(w.id)] = min(w.handled, most)
+		fmt.Fprintf(&text, "feed %d %d\n", w.id, positions[uint64(w.id)])
 	}
 	text.WriteString("end\n")
 	if err := c.replace(text.String()); err != nil {
@@ -296,12 +317,16 @@ func (f *Follower) save(idle bool) error {
 	if f.cursor == nil || !f.synced || f.options.CommitByHand && f.cursor.events > 0 || f.saveAfter(idle) > 0 {
 		return nil
 	}
-	return f.cursor.save(f.journal, f.feeds)
+	return f.cursor.save(f.journal, f.feeds, f.most)
 }
 
 // Commit writes the cursor: all that Next returned so far is handled. ErrNotYet before Synced: there is
 // no position yet to go on from.
-func (f *Follower) Commit() error {
+func (f *Follower) Commit() error { return f.CommitBefore(math.MaxUint64) }
+
+// CommitBefore writes the cursor: all that Next returned is handled, but for the event of that number
+// and later ones. Handling may go on in other goroutines, and end in another order.
+func (f *Follower) CommitBefore(number uint64) error {
 	if f.cursor == nil {
 		return say(ErrSyntax, "the follower of '%s' has no cursor", f.options.Feed)
 	}
@@ -309,5 +334,6 @@ func (f *Follower) Commit() error {
 	if !f.synced {
 		return say(ErrNotYet, "the follower of '%s' has not given all objects yet", f.options.Feed)
 	}
-	return f.cursor.save(f.journal, f.feeds)
+	f.most = number - 1
+	return f.cursor.save(f.journal, f.feeds, f.most)
 }

@@ -18,6 +18,9 @@ func TestACursorGoesOnWhereTheLastFollowerEnded(t *testing.T) {
 	w := synced(t, 50)
 	store := openStore(t, w.Store)
 	named := kinf.FollowOptions{Feed: "pods", Cursor: "mine"}
+	if err := os.RemoveAll(w.Store + "/cursors"); err != nil { // it is made again
+		t.Fatal(err)
+	}
 	f := follow(t, store, named)
 	objects, _ := initial(t, f)
 	if len(objects) != 50 {

@@ -5,6 +5,7 @@ package kinf
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ type FollowOptions struct {
 	// The name of a cursor: after what the last follower with this name handled, deletions with their
 	// last state; the first one gets all objects. A cursor has one follower at a time: ErrLocked.
 	Cursor string
-	// Only Commit writes the cursor. Else an event counts as handled when Next is called again; a killed
+	// Only Commit and CommitBefore write the cursor. Else an event counts as handled when Next is called again; a killed
 	// follower gets the last ones twice.
 	CommitByHand bool
 
@@ -99,8 +100,9 @@ type Follower struct {
 	behind     bool // objects wait for the index
 	more       bool // the log was not read to its end
 	cursor     *cursor
-	foreign    bool // the cursor is of other feeds
-	synced     bool // Synced was handled
+	foreign    bool   // the cursor is of other feeds
+	synced     bool   // Synced was handled
+	most       uint64 // later events are still worked on (CommitBefore)
 
 	queue      []Event // read
 	given      int     // of them
@@ -124,7 +126,7 @@ func (s *Store) Follow(ctx context.Context, options FollowOptions) (*Follower, e
 	if options.Feed == "" {
 		return nil, say(ErrSyntax, "a follower needs the name of a feed")
 	}
-	f := &Follower{store: s, options: options, snapshot: &Snapshot{store: s}}
+	f := &Follower{store: s, options: options, snapshot: &Snapshot{store: s}, most: math.MaxUint64}
 	if err := s.startWaking(); err != nil {
 		return nil, err
 	}
@@ -269,7 +271,7 @@ func (f *Follower) Close() (err error) {
 	f.store.stopWaking()
 	if f.cursor != nil {
 		if f.synced && !f.options.CommitByHand {
-			err = f.cursor.save(f.journal, f.feeds)
+			err = f.cursor.save(f.journal, f.feeds, f.most)
 		}
 		f.cursor.close()
 	}
