@@ -38,6 +38,7 @@ type Feed struct {
 	ResourceVersion          string    // no newer than the objects shown; "": not known
 	LastContact              time.Time // of the newest stored event, bookmark or list
 	phase                    uint32
+	listing                  bool   // its first list is under way, or was not indexed so far
 	last                     uint64 // its newest record
 	contact                  moment
 }
@@ -152,6 +153,7 @@ func (s *Snapshot) fillFeed(f *Feed, c *checkpoint) {
 	f.Event = row.visible(s.indexMeta.taken)
 	f.Objects = row.objects
 	f.phase, f.last, f.contact = c.phase, c.last, c.contact
+	f.listing = !f.Synced() && (c.phase == phaseListing || c.firstList != 0)
 	if c.contact.real != 0 {
 		f.LastContact = time.Unix(0, int64(c.contact.real))
 	}

@@ -104,12 +104,6 @@ func (l *listing) openFeed() (bool, error) {
 		f := l.set[0]
 		l.set = l.set[1:]
 		q := &l.query
-		if f.Namespace != "" && q.Namespace != "" && f.Namespace != q.Namespace {
-			continue
-		}
-		if !f.Synced() {
-			return false, say(ErrNotYet, "feed '%s' was never listed so far", f.Name)
-		}
 		prefix := q.Prefix
 		if f.Namespaced && q.Namespace != "" {
 			prefix = q.Namespace + "/" + q.Prefix
@@ -128,6 +122,26 @@ func (l *listing) openFeed() (bool, error) {
 		return true, l.walk.open(l.s, f.ID, prefix, q.After)
 	}
 	return false, nil
+}
+
+// relevant returns the listed feeds of a set that a query depends on. One whose first list is under way
+// refuses the query: a result without its objects would not be complete. One that can't be listed, such
+// as a forbidden one, does so only if there is no other.
+func (q *Query) relevant(set []*Feed) (listed []*Feed, err error) {
+	var unlisted *Feed
+	for _, f := range set {
+		switch {
+		case f.Namespace != "" && q.Namespace != "" && f.Namespace != q.Namespace:
+		case f.Synced():
+			listed = append(listed, f)
+		case unlisted == nil || f.listing:
+			unlisted = f
+		}
+	}
+	if unlisted != nil && (unlisted.listing || len(listed) == 0) {
+		return nil, say(ErrNotYet, "feed '%s' was never listed so far", unlisted.Name)
+	}
+	return listed, nil
 }
 
 // candidate returns the next object that may be one of the query; false: there is none.
@@ -220,6 +234,9 @@ func (s *Snapshot) open(feed string, query Query) (l *listing, err error) {
 		return nil, err
 	}
 	set, err := s.feedSet(feed)
+	if err == nil {
+		set, err = query.relevant(set)
+	}
 	for i := 0; err == nil && i < len(set); i++ { // before the first object, not in the middle
 		err = selector.check(set[i])
 		for k := 0; err == nil && k < len(query.terms); k++ {
