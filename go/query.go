@@ -132,6 +132,11 @@ func (p *FieldPath) Values(o *Object) ([]string, error) {
 	return values, o.result(err)
 }
 
+// ValuesOfJSON is Values for an object as encoding/json writes it.
+func (p *FieldPath) ValuesOfJSON(text []byte) ([]string, error) {
+	return pathValues([]*path.Path{p.path}, msgpack.FromJSON(text))
+}
+
 const valuesMost = 4096 // an object with more of them in an index has none there
 
 // pathValues returns the values of an object in an index of paths: of several one for each combination.

@@ -4,10 +4,12 @@ package controllerruntime
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -78,4 +80,45 @@ func BenchmarkListByIndex(b *testing.B) {
 		node := pods[turn%len(pods)].Spec.NodeName
 		return c.List(context.Background(), &corev1.PodList{}, client.MatchingFields{"spec.nodeName": node})
 	})
+}
+
+// Of the 1,000 pods of a node the 10 with a label. "before" is controller-runtime's way: it decodes all
+// of the node's pods, and compares their labels then.
+func BenchmarkListByIndexAndLabels(b *testing.B) {
+	w, config := world(b)
+	var pods corev1.PodList
+	own := start(b, cache.New, config, cache.Options{})
+	if err := own.List(context.Background(), &pods); err != nil {
+		b.Fatal(err)
+	}
+	pod := pods.Items[0]
+	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	pod.Spec.NodeName = "full"
+	for n := range 1000 {
+		pod.Name, pod.UID = fmt.Sprintf("one-%d", n), ""
+		pod.Labels = map[string]string{"app": fmt.Sprintf("app-%d", n%100)}
+		w.Put("pods", &pod)
+	}
+	ours := start(b, NewCache(Options{Store: w.Store, Require: true}), config, cache.Options{})
+	for _, run := range []struct {
+		name, field string
+		cache       cache.Cache
+	}{{"before", "spec.nodeName", ours.(selecting).Cache}, {"function", "spec.nodeName", ours}, {"path", "node", ours},
+		{"own", "spec.nodeName", own}} {
+		b.Run(run.name, func(b *testing.B) {
+			list := func() int {
+				err := run.cache.List(context.Background(), &pods, client.MatchingFields{run.field: "full"},
+					client.MatchingLabels{"app": "app-7"})
+				if err != nil {
+					b.Fatal(err)
+				}
+				return len(pods.Items)
+			}
+			w.Eventually("10 pods", func() bool { return list() == 10 })
+			b.ReportAllocs()
+			for b.Loop() {
+				list()
+			}
+		})
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,7 +48,11 @@ func NewCache(options Options) cache.NewCacheFunc {
 			return nil, err
 		}
 		o.NewInformer = m.informer
-		return cache.New(config, o)
+		c, err := cache.New(config, o)
+		if err != nil {
+			return nil, err
+		}
+		return selecting{c, m}, nil
 	}
 }
 
@@ -59,6 +64,9 @@ type maker struct {
 	capture *informers.Capture
 	theirs  func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 	shares  bool // the user wants the objects of client-go's informers uncopied
+
+	mu   sync.Mutex
+	made map[made][]*informers.Informer
 }
 
 // newMaker changes options of the cache: its client tells the scope of each informer, and what is read
@@ -89,7 +97,8 @@ func newMaker(store *kinf.Store, require bool, config *rest.Config, o *cache.Opt
 	client := *o.HTTPClient
 	client.Transport = capture
 	o.HTTPClient = &client
-	m := &maker{store: store, require: require, scheme: o.Scheme, capture: capture, theirs: o.NewInformer}
+	m := &maker{store: store, require: require, scheme: o.Scheme, capture: capture, theirs: o.NewInformer,
+		made: map[made][]*informers.Informer{}}
 	if m.theirs == nil {
 		m.theirs = toolscache.NewSharedIndexInformer
 	}
@@ -137,7 +146,11 @@ func (m *maker) ours(lw toolscache.ListerWatcher, object runtime.Object, resync 
 	if err != nil {
 		return nil, err
 	}
-	return informers.New(m.store, scope, object, informers.Options{Resync: resync, Indexers: indexers, Kind: kind})
+	informer, err := informers.New(m.store, scope, object, informers.Options{Resync: resync, Indexers: indexers, Kind: kind})
+	if err == nil {
+		m.note(made{kind, formOf(object)}, scope.Namespace, informer)
+	}
+	return informer, err
 }
 
 // refused is the informer of a scope that no feed covers, if that is an error: controller-runtime takes

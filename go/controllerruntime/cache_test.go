@@ -26,9 +26,9 @@ import (
 	"kinf/internal/lab"
 )
 
-func world(t *testing.T) (*lab.World, *rest.Config) {
+func world(t testing.TB) (*lab.World, *rest.Config) {
 	t.Helper()
-	w := lab.New(t, 100, "\n- {resource: pods}\n- {resource: nodes}\n")
+	w := lab.New(t, 100, "\n- {resource: pods, indexes: {node: spec.nodeName}}\n- {resource: nodes}\n")
 	w.Kinf("wait", "pods", "--for", "synced", "--timeout", "30s")
 	config, err := clientcmd.BuildConfigFromFlags("", w.Directory+"/kubeconfig")
 	if err != nil {
@@ -56,6 +56,9 @@ func start(t testing.TB, make cache.NewCacheFunc, config *rest.Config, options c
 	}
 	byNode := func(object client.Object) []string { return []string{object.(*corev1.Pod).Spec.NodeName} }
 	if err := c.IndexField(context.Background(), &corev1.Pod{}, "spec.nodeName", byNode); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.IndexField(context.Background(), &corev1.Pod{}, "node", Path("spec.nodeName")); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -124,12 +127,13 @@ func TestReadsAreThoseOfControllerRuntime(t *testing.T) {
 	t.Parallel()
 	w, config := world(t)
 	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
-	ours, theirs := start(t, NewCache(Options{Store: w.Store, Require: true}), config, options), start(t, cache.New, config, options)
+	theirs := start(t, cache.New, config, options)
+	ours := start(t, NewCache(Options{Store: w.Store, Require: true}), config, cache.Options{}) // the feed drops them
 	var pods corev1.PodList
 	if n := equal(t, ours, theirs, &pods); n != 100 {
 		t.Errorf("%d pods", n)
 	}
-	first := pods.Items[0]
+	first := pods.Items[slices.IndexFunc(pods.Items, func(p corev1.Pod) bool { return p.Spec.NodeName != "" })]
 	for _, list := range []client.ObjectList{&corev1.PodList{}, listOf("PodList"), metadataOf("PodList")} {
 		for _, option := range []client.ListOption{client.InNamespace(first.Namespace), client.MatchingLabels(first.Labels)} {
 			if n := equal(t, ours, theirs, list.DeepCopyObject().(client.ObjectList), option); n == 0 || n == 100 {
@@ -137,11 +141,17 @@ func TestReadsAreThoseOfControllerRuntime(t *testing.T) {
 			}
 		}
 	}
-	byNode := client.MatchingFields{"spec.nodeName": first.Spec.NodeName}
-	if n := equal(t, ours, theirs, &corev1.PodList{}, byNode); n == 0 || n == 100 {
-		t.Errorf("%d of %v", n, byNode)
+	for _, byNode := range []client.MatchingFields{{"spec.nodeName": first.Spec.NodeName}, {"node": first.Spec.NodeName}} {
+		if n := equal(t, ours, theirs, &corev1.PodList{}, byNode); n == 0 || n == 100 {
+			t.Errorf("%d of %v", n, byNode)
+		}
+		within := client.InNamespace(first.Namespace)
+		equal(t, ours, theirs, &corev1.PodList{}, byNode, within)
+		if n := equal(t, ours, theirs, &corev1.PodList{}, byNode, within, client.MatchingLabels(first.Labels)); n == 0 {
+			t.Errorf("none of %v with the labels", byNode)
+		}
+		equal(t, ours, theirs, &corev1.PodList{}, byNode, client.MatchingLabelsSelector{Selector: labels.Nothing()})
 	}
-	equal(t, ours, theirs, &corev1.PodList{}, byNode, client.InNamespace(first.Namespace))
 	equal(t, ours, theirs, &corev1.NodeList{})
 	informer, err := ours.GetInformer(context.Background(), &corev1.Pod{})
 	if _, ok := informer.(*informers.Informer); !ok || err != nil {

@@ -34,6 +34,7 @@ type indexes struct {
 type index struct {
 	fn        cache.IndexFunc
 	namespace bool // the store answers
+	path      *indexPath
 	filled    bool
 	keys      map[string]map[string]struct{} // of a value
 	values    map[string]indexed             // of a key
@@ -62,7 +63,7 @@ func (x *indexes) add(indexers cache.Indexers) error {
 		}
 	}
 	for name, fn := range indexers {
-		x.named[name] = &index{fn: fn, namespace: sameFunction(fn, cache.MetaNamespaceIndexFunc)}
+		x.named[name] = &index{fn: fn, namespace: sameFunction(fn, cache.MetaNamespaceIndexFunc), path: pathOf(fn)}
 	}
 	return nil
 }
@@ -274,52 +275,46 @@ func (x *indexes) Get(object any) (item any, exists bool, err error) {
 	return x.GetByKey(key)
 }
 
-// each calls fn with the objects of the scope in a namespace, as of one instant; reset comes before
-// another try.
-func (x *indexes) each(patient bool, namespace string, reset func(), fn func(*kinf.Object) error) error {
+// listIn returns the objects of the scope that a query finds, as of one instant.
+func (x *indexes) listIn(patient bool, query kinf.Query) (items []any, err error) {
 	i := x.informer
 	if i.scope.Namespace != "" {
-		if namespace != "" && namespace != i.scope.Namespace {
-			return nil
+		if query.Namespace != "" && query.Namespace != i.scope.Namespace {
+			return nil, nil
 		}
-		namespace = i.scope.Namespace
+		query.Namespace = i.scope.Namespace
 	}
-	err := i.read(patient, func(s *kinf.Snapshot, f *kinf.Feed, _ position) error {
-		reset()
-		for o, err := range s.List(f.Name, kinf.Query{Namespace: namespace}) {
-			if err == nil {
-				err = fn(o)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+	err = i.read(patient, func(s *kinf.Snapshot, f *kinf.Feed, _ position) error {
+		items, err = i.collect(s.List(f.Name, query))
+		return err
 	})
 	if x.isEarly(err) {
-		return nil
+		err = nil
 	}
-	return err
+	return items, err
 }
 
-func (x *indexes) listIn(patient bool, namespace string, wanted func(*kinf.Object) bool) (items []any, err error) {
-	err = x.each(patient, namespace, func() { items = nil }, func(o *kinf.Object) error {
-		if !wanted(o) {
-			return nil
+// collect decodes the objects of the scope.
+func (i *Informer) collect(objects iter.Seq2[*kinf.Object, error]) (items []any, err error) {
+	for o, err := range objects {
+		if err != nil {
+			return nil, err
 		}
-		item, err := x.informer.selected(o)
+		item, err := i.selected(o)
+		if err != nil {
+			return nil, err
+		}
 		if item != nil {
 			items = append(items, item)
 		}
-		return err
-	})
-	return items, err
+	}
+	return items, nil
 }
 
 // List has no way to return an error: it waits for a store that can be read. An empty list would make
 // controllers delete what they should keep.
 func (x *indexes) List() []any {
-	items, err := x.listIn(true, "", func(*kinf.Object) bool { return true })
+	items, err := x.listIn(true, kinf.Query{})
 	if err != nil {
 		utilruntime.HandleError(err)
 	}
@@ -380,9 +375,9 @@ func (x *indexes) ListKeys() []string {
 	return keys
 }
 
-// byValues returns the objects that have one of the values. Those that have changed since the maps did
-// are asked again.
-func (x *indexes) byValues(n *index, values []string) (items []any, err error) {
+// byValues returns the objects that have one of the values and meet a selector. Those that have changed
+// since the maps did are asked again.
+func (x *indexes) byValues(n *index, values []string, selector *kinf.Selector) (items []any, err error) {
 	keys, err := x.keysOf(n, values...)
 	if err != nil || len(keys) == 0 {
 		return nil, err
@@ -397,6 +392,12 @@ func (x *indexes) byValues(n *index, values []string) (items []any, err error) {
 			}
 			if err != nil {
 				return err
+			}
+			if matches, err := selector.Matches(o); err != nil || !matches {
+				if err != nil {
+					return err
+				}
+				continue
 			}
 			item, err := i.selected(o)
 			if err != nil {
@@ -417,9 +418,9 @@ func (x *indexes) ByIndex(name, value string) ([]any, error) {
 		return nil, err
 	}
 	if n.namespace {
-		return x.listIn(false, value, func(o *kinf.Object) bool { return o.Namespace() == value })
+		return x.inNamespace(value, "")
 	}
-	return x.byValues(n, []string{value})
+	return x.byValue(n, value, "")
 }
 
 func (x *indexes) Index(name string, object any) ([]any, error) {
@@ -431,7 +432,7 @@ func (x *indexes) Index(name string, object any) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return x.byValues(n, values)
+	return x.byValues(n, values, &kinf.Selector{})
 }
 
 func (x *indexes) IndexKeys(name, value string) ([]string, error) {

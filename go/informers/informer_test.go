@@ -31,7 +31,7 @@ import (
 )
 
 const feeds = `
-- {resource: pods}
+- {resource: pods, indexes: {node: spec.nodeName}}
 - {resource: nodes}
 - {resource: configmaps}
 `
@@ -428,6 +428,52 @@ func compareIndex(t *testing.T, name, value string, ours, theirs cache.Indexer) 
 	}
 	if got, want := keys(ours), keys(theirs); !slices.Equal(got, want) {
 		t.Errorf("%s %s: %v, not %v", name, value, got, want)
+	}
+}
+
+// What the store has an index of is not kept again.
+func TestSelectionsUseTheStore(t *testing.T) {
+	t.Parallel()
+	_, store, _ := world(t, 200)
+	path, err := Path("spec.nodeName")
+	if err != nil {
+		t.Fatal(err)
+	}
+	phase, _ := Path("status.phase")
+	i := pods(t, store, Scope{}, Options{Indexers: cache.Indexers{"node": path, "phase": phase}})
+	run(t, i)
+	synchronize(t, i.HasSyncedChecker())
+	var one *corev1.Pod
+	for _, object := range i.GetStore().List() {
+		if one = object.(*corev1.Pod); one.Spec.NodeName != "" {
+			break
+		}
+	}
+	selector := labels.SelectorFromSet(one.Labels)
+	for name, of := range map[string]func(*corev1.Pod) string{
+		"node":  func(p *corev1.Pod) string { return p.Spec.NodeName },
+		"phase": func(p *corev1.Pod) string { return string(p.Status.Phase) },
+	} {
+		var want, wantSelected []any
+		for _, object := range i.GetStore().List() {
+			if pod := object.(*corev1.Pod); of(pod) == of(one) {
+				want = append(want, pod)
+				if selector.Matches(labels.Set(pod.Labels)) {
+					wantSelected = append(wantSelected, pod)
+				}
+			}
+		}
+		got, err := i.GetIndexer().ByIndex(name, of(one))
+		if err != nil || !reflect.DeepEqual(got, want) || len(got) == 0 || len(got) == 200 {
+			t.Errorf("%s: %d pods, not %d: %v", name, len(got), len(want), err)
+		}
+		got, answered, err := i.Select(Selection{Index: name, Value: of(one), Labels: selector})
+		if err != nil || !answered || !reflect.DeepEqual(got, wantSelected) || len(got) == 0 || len(got) == len(want) {
+			t.Errorf("%s with labels: %d pods, not %d: %v", name, len(got), len(wantSelected), err)
+		}
+	}
+	if i.indexes.named["node"].filled || !i.indexes.named["phase"].filled {
+		t.Error("the index of the store is kept again, or there is none of phases")
 	}
 }
 
