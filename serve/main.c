@@ -692,6 +692,19 @@ static void serve_accept(struct serve *serve, const struct listener *listener)
 	}
 }
 
+/* Answers `kinf replay`. */
+static void serve_command(struct serve *serve)
+{
+	struct control_call **call = &serve->daemon->call;
+	char text[CONTROL_SIZE];
+
+	if (!*call)
+		return;
+	int r = answer_replay(serve->shared.answer, control_argument(*call), text, sizeof(text));
+	control_end(call, r, r < 0 ? err_text(r) : text);
+	err_forget();
+}
+
 /* Accepts, and sleeps for at most TIMEOUT_MS. */
 static int serve_turn(struct serve *serve, int timeout_ms)
 {
@@ -708,6 +721,7 @@ static int serve_turn(struct serve *serve, int timeout_ms)
 	int n = poll(fds, serve->listeners.n + DAEMON_FDS, timeout_ms);
 	if (n > 0 && (fds[0].revents || fds[1].revents || fds[2].revents))
 		(void)daemon_attend(serve->daemon); /* the caller checks daemon->stop */
+	serve_command(serve);
 	for (size_t i = 0; n > 0 && i < serve->listeners.n; i++)
 		if (fds[i + DAEMON_FDS].revents)
 			serve_accept(serve, &serve->listeners.items[i]);
@@ -769,19 +783,26 @@ static int main_loop(struct serve *serve)
 }
 
 static struct {
-	const char *at;
+	const char *at, *replay;
 } main_options;
+
+/* An option replaces the file's value. */
+static int main_set(char **value, const char *given)
+{
+	if (!given)
+		return 0;
+	free(*value);
+	*value = strdup(given);
+	return *value ? 0 : err_set(-ENOMEM, "the options");
+}
 
 static int main_run(struct daemon *daemon)
 {
-	char **at = &daemon->config->serve.at;
+	struct config_serve *config = &daemon->config->serve;
 
-	if (main_options.at) {
-		free(*at);
-		*at = strdup(main_options.at);
-		if (!*at)
-			return daemon_end(daemon, err_set(-ENOMEM, "--at"));
-	}
+	if (main_set(&config->at, main_options.at) < 0 ||
+		main_set(&config->replay, main_options.replay) < 0)
+		return daemon_end(daemon, -ENOMEM);
 	struct serve serve = {.directory_fd = -1, .lock_fd = -1};
 	int r = main_open_home(daemon, &serve.home);
 
@@ -800,8 +821,13 @@ static int main_run(struct daemon *daemon)
 
 int main(int argc, char **argv)
 {
-	static const struct option_spec specs[] = {{0, "at", OPTION_TEXT, 0, "WHEN",
-		"serve the past, which then stands still: serve.at of kinf.yaml(5)"}};
+	static const struct option_spec specs[] = {
+		{0, "at", OPTION_TEXT, 0, "WHEN",
+			"serve the past, which then stands still: serve.at of kinf.yaml(5)"},
+		{0, "replay", OPTION_TEXT_OPTIONAL, offsetof(typeof(main_options), replay), "[Nx]",
+			"with --at: from there on the changes come, N times as fast (1x); with 0x "
+			"when 'kinf replay' says so"}};
+	static const char *const commands[] = {"replay", NULL};
 	static const struct options_group options = {
 		"The past", specs, ARRAY_SIZE(specs), &main_options};
 	static const struct daemon_program program = {
@@ -810,6 +836,7 @@ int main(int argc, char **argv)
 			 "kinformer store.",
 		.status_page = "stats.serve",
 		.control_socket = "control.serve",
+		.commands = commands,
 		.user = CONFIG_SERVE,
 		.check = check_all,
 		.options = &options,

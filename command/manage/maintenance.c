@@ -19,6 +19,7 @@
 #include "common/cleanup.h"
 #include "common/daemon/signals.h"
 #include "common/err.h"
+#include "common/proc.h"
 
 static const struct maintenance_role {
 	const char *name, *socket;
@@ -74,6 +75,20 @@ int maintenance_ask(struct home *home, enum home_role role, const char *command,
 			"container",
 			roles[role].name, holder, home_path(home), home_runtime(home));
 	return r < 0 ? err_add(r, "%s (process %d)", roles[role].name, holder) : 0;
+}
+
+int maintenance_ask_serve(const struct home *home, const char *command, const char *argument,
+	char ret_text[CONTROL_SIZE])
+{
+	const struct control_handler handler = {maintenance_note, NULL, NULL};
+	AUTO_FD int directory =
+		openat(home_fd(home), "serve", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	/* A copy names the original's runtime directory, with its kinf-serve's socket. */
+	if (home_runtime_fd(home) < 0 || directory < 0 || !proc_is_locked(directory, "serve.lock"))
+		return NOT_FOUND;
+	return control_ask(
+		home_runtime_fd(home), "control.serve", command, argument, &handler, ret_text);
 }
 
 /* Returns the disk space of the databases in DIRECTORY; 0 if there is none. */

@@ -23,6 +23,10 @@ const char *maintenance_name(enum home_role role);
 int maintenance_ask(struct home *home, enum home_role role, const char *command,
 	const char *argument, const char *what, char ret_text[CONTROL_SIZE]);
 
+/* The same for kinf-serve. Returns: 0; NOT_FOUND: it does not run. */
+int maintenance_ask_serve(const struct home *home, const char *command, const char *argument,
+	char ret_text[CONTROL_SIZE]);
+
 /* Prints a daemon's note (struct control_handler); TICKER: the one on the terminal, or NULL. */
 void maintenance_note(void *ticker, const char *text);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinf reload */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,24 +7,6 @@
 #include "command/manage/maintenance.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/proc.h"
-
-/* Prints who uses which file. Returns: 0; NOT_FOUND: kinf-serve does not run. */
-static int reload_serve(const struct home *home)
-{
-	const struct control_handler handler = {maintenance_note, NULL, NULL};
-	char text[CONTROL_SIZE];
-	AUTO_FD int directory =
-		openat(home_fd(home), "serve", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-
-	/* A copy names the original's runtime directory, with its kinf-serve's socket. */
-	if (home_runtime_fd(home) < 0 || directory < 0 || !proc_is_locked(directory, "serve.lock"))
-		return NOT_FOUND;
-	int r = control_ask(home_runtime_fd(home), "control.serve", "reload", "", &handler, text);
-	if (r == 0)
-		(void)printf("kinf-serve: uses %s\n", text);
-	return r;
-}
 
 /* Reports that no daemon runs on the store of FLAGS, at PATH. A daemon started with another 'store'
  * in the file keeps that. */
@@ -75,7 +56,9 @@ int command_reload(int argc, char **argv)
 		else if (r < 0)
 			status = command_fail(r);
 	}
-	r = reload_serve(home);
+	r = maintenance_ask_serve(home, "reload", "", text);
+	if (r == 0)
+		(void)printf("kinf-serve: uses %s\n", text);
 	if (r < 0)
 		status = command_fail(err_add(r, "kinf-serve"));
 	if (found || r != NOT_FOUND)

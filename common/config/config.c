@@ -37,6 +37,7 @@ void config_free(struct config **config)
 	free(c->serve.client_ca);
 	free(c->serve.metrics);
 	free(c->serve.at);
+	free(c->serve.replay);
 	free(c->serve.token_file);
 	free(c->serve.review_token_file);
 	free(c->serve.review_certificate);

@@ -96,6 +96,7 @@ struct config_serve {
 	bool forward;
 	bool quorum;               /* freshness: quorum */
 	char *at;                  /* the state of then is served; NULL: the newest */
+	char *replay;              /* the speed of the changes after it; NULL: there are none */
 	uint64_t max_staleness_ns; /* 0: any */
 	uint64_t offline_grace_ns;
 	char *metrics; /* addresses; NULL: none */

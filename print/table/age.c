@@ -62,16 +62,18 @@ void age_between(struct bytes from, uint64_t now_ns, const char *none, char text
 		age_from_seconds(seconds < 0 ? 0 : (uint64_t)seconds, text);
 }
 
-static uint64_t age_fixed_ns;
+static uint64_t age_fixed_ns; /* atomic */
 
 void age_set_now(uint64_t realtime_ns)
 {
-	age_fixed_ns = realtime_ns;
+	__atomic_store_n(&age_fixed_ns, realtime_ns, __ATOMIC_RELAXED);
 }
 
 uint64_t age_now_ns(void)
 {
-	return age_fixed_ns ? age_fixed_ns : proc_realtime_ns();
+	uint64_t fixed_ns = __atomic_load_n(&age_fixed_ns, __ATOMIC_RELAXED);
+
+	return fixed_ns ? fixed_ns : proc_realtime_ns();
 }
 
 void age_since(uint64_t time_ns, char text[AGE_SIZE])

@@ -66,8 +66,11 @@ int answer_open(const struct answer_options *options, struct answer **ret_answer
 		return err_set(-ENOMEM, "serving with %u workers", options->n_workers);
 	for (unsigned i = 0; i < options->n_workers; i++)
 		answer->wake[i] = options->workers[i];
-	int r = catalog_open(options->config->store, options->config->serve.at, answer_news, answer,
-		&answer->catalog);
+	if (options->config->serve.replay && !options->config->serve.at)
+		return err_say(
+			ERR_CONFIG, "a replay needs a moment to begin at: --at, or serve.at");
+	int r = catalog_open(options->config->store, options->config->serve.at,
+		options->config->serve.replay, answer_news, answer, &answer->catalog);
 	if (r < 0)
 		return r;
 	*ret_answer = TAKE(answer);
@@ -80,6 +83,15 @@ void answer_reload(struct answer *answer, const struct config *config)
 	__atomic_store_n(
 		&answer->max_staleness_ns, config->serve.max_staleness_ns, __ATOMIC_RELEASE);
 	__atomic_store_n(&answer->quorum, config->serve.quorum, __ATOMIC_RELEASE);
+}
+
+int answer_replay(struct answer *answer, const char *command, char *text, size_t size)
+{
+	struct replay *replay = catalog_replay(answer->catalog);
+
+	if (!replay)
+		return err_say(ERR_CONFIG, "it shows no replay: start it with --at and --replay");
+	return replay_command(replay, command, text, size);
 }
 
 void answer_close(struct answer **answer)

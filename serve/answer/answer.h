@@ -33,6 +33,8 @@ struct answer_options {
 
 int answer_open(const struct answer_options *options, struct answer **ret_answer);
 void answer_reload(struct answer *answer, const struct config *config);
+/* Does a command of replay_command(). */
+int answer_replay(struct answer *answer, const char *command, char *text, size_t size);
 void answer_close(struct answer **answer);
 
 int answer_worker_open(

@@ -39,7 +39,9 @@ struct catalog {
 	struct store *store;
 	struct kinf *kinf; /* for states */
 	struct kinf_snapshot *kinf_snapshot;
-	uint64_t at; /* the last event of the log that is shown; UINT64_MAX: all */
+	bool is_past;   /* the log is shown up to `at` */
+	bool is_replay; /* `at` moves */
+	struct replay replay;
 	catalog_news_fn *news;
 	void *argument;
 	pthread_t thread;
@@ -60,6 +62,8 @@ struct catalog {
 	bool is_imported; /* the store is of a dump */
 	uint8_t uuid[16];
 	uint64_t definitions;
+	uint64_t at;       /* the last event of the log that is shown; UINT64_MAX: all */
+	uint64_t next_ns;  /* of a replay: when the next event was recorded; UINT64_MAX: none is */
 	uint64_t examined; /* the log, up to here */
 	uint64_t states_ns;
 	bool states_changed; /* `news` is to be called for it */
@@ -229,21 +233,43 @@ static int catalog_next(struct catalog *c, struct journal_walk *log, struct reco
 	return r;
 }
 
-/* Reads the log on. The timelines are ahead of the visible state until they are settled. */
-static int catalog_read_log(struct catalog *c)
+/* Adds a record to the timeline of its feed. The log of the past is read from its beginning: old
+ * versions that are still current are there, but the history is trimmed. */
+static int catalog_add(struct catalog *c, const struct record *record)
+{
+	struct catalog_feed *feed = catalog_by_id(c, record->feed);
+
+	if (!feed || record->seq > c->at || (c->is_past && record->seq <= feed->timeline.gone))
+		return 0;
+	return timeline_add(&feed->timeline, record);
+}
+
+/* Reads the log on to NEWEST, its last event; of a replay up to the time UNTIL_NS, or ONE record.
+ * The timelines are ahead of the visible state until they are settled. */
+static int catalog_read_log(
+	struct catalog *c, uint64_t newest, uint64_t until_ns, bool one, uint64_t *ret_time_ns)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
 	struct record record;
 	int r = snapshot_open_walk(c->snapshot, c->examined + 1, &log);
 
+	c->next_ns = UINT64_MAX;
 	while (r == 0 && (r = catalog_next(c, log, &record)) == FOUND) {
-		struct catalog_feed *feed = catalog_by_id(c, record.feed);
-
-		if (feed && record.seq <= c->at)
-			r = timeline_add(&feed->timeline, &record);
+		if (c->is_replay && record.seq > c->at) {
+			if (record.time_ns > until_ns && !one) {
+				c->next_ns = record.time_ns;
+				return 0;
+			}
+			one = false;
+			c->at = record.seq;
+			*ret_time_ns = record.time_ns;
+		}
+		r = catalog_add(c, &record);
 		if (r == 0)
 			c->examined = record.seq;
 	}
+	if (r == END && c->is_replay && c->at < newest)
+		c->at = newest; /* the last records were trimmed */
 	return r == END ? 0 : r;
 }
 
@@ -278,7 +304,7 @@ static int catalog_settle_one(void *argument, const struct feed_definition *defi
 	timeline_rv newest = t->newest;
 	bool was_listed = t->visible != 0;
 
-	if (settling->catalog->at != UINT64_MAX) /* its RV is one of the present */
+	if (settling->catalog->is_past) /* its RV is one of the present */
 		catalog_settle_past(t, checkpoint, settling->end);
 	else
 		timeline_settle(t, checkpoint, settling->end);
@@ -305,6 +331,30 @@ static int catalog_settle(struct catalog *c, struct catalog_settling *settling)
 	return r;
 }
 
+/* Reads the log on to NEWEST, its last event, and settles the feeds. A step of a replay ends with
+ * the first change that a client can see. */
+static int catalog_go_on(struct catalog *c, uint64_t newest, bool *ret_any)
+{
+	bool one = false;
+	int r;
+
+	do {
+		struct catalog_settling settling = {.catalog = c};
+		uint64_t until_ns = c->is_replay ? replay_until(&c->replay, &one) : 0, time_ns = 0;
+
+		r = catalog_read_log(c, newest, until_ns, one, &time_ns);
+		settling.end = newest < c->at ? newest : c->at;
+		if (r == 0)
+			r = catalog_settle(c, &settling);
+		*ret_any |= settling.any;
+		if (r == 0 && c->is_replay)
+			replay_came_to(&c->replay, c->at, time_ns, newest, settling.any);
+	} while (r == 0 && one);
+	if (c->is_replay)
+		age_set_now(replay_moment(&c->replay));
+	return r;
+}
+
 /* Brings the catalog up to the snapshot, under the lock. */
 static int catalog_take(struct catalog *c, bool *ret_any)
 {
@@ -314,7 +364,7 @@ static int catalog_take(struct catalog *c, bool *ret_any)
 	uint64_t hash, horizon;
 	size_t before = c->n;
 
-	if (c->uuid_known && c->at != UINT64_MAX &&
+	if (c->uuid_known && c->is_past &&
 		memcmp(c->uuid, snapshot_uuid(c->snapshot), sizeof(c->uuid)) != 0)
 		return err_say(-ESTALE, "the store began a new journal: the state that was served "
 					"is gone with the one before");
@@ -330,7 +380,8 @@ static int catalog_take(struct catalog *c, bool *ret_any)
 		return r;
 	c->is_imported = strncmp(meta.cluster, JOURNAL_IMPORTED, strlen(JOURNAL_IMPORTED)) == 0;
 	horizon = meta.horizon;
-	if (c->examined < horizon) { /* the first time, or trimmed before we have read it */
+	if (c->examined < horizon &&
+		!c->is_past) { /* the first time, or trimmed before we have read it */
 		catalog_drop_all(c, false);
 		c->examined = horizon;
 	}
@@ -340,14 +391,8 @@ static int catalog_take(struct catalog *c, bool *ret_any)
 		if (r == 0)
 			c->definitions = hash;
 	}
-	if (r == 0)
-		r = catalog_read_log(c);
-	struct catalog_settling settling = {
-		c, meta.next_seq - 1 < c->at ? meta.next_seq - 1 : c->at, false};
-	if (r == 0)
-		r = catalog_settle(c, &settling);
-	*ret_any |= settling.any || before != c->n;
-	return r;
+	*ret_any |= before != c->n;
+	return r == 0 ? catalog_go_on(c, meta.next_seq - 1, ret_any) : r;
 }
 
 static int catalog_take_state(void *argument, const struct kinf_feed_info *info)
@@ -366,7 +411,7 @@ static int catalog_take_state(void *argument, const struct kinf_feed_info *info)
 			(void)__atomic_add_fetch(&feed->news, 1, __ATOMIC_ACQ_REL);
 			c->states_changed = true;
 		}
-		if (c->at != UINT64_MAX) { /* the past is never stale */
+		if (c->is_past) { /* the past is never stale */
 			(void)snprintf(feed->state, sizeof(feed->state), "live");
 			(void)snprintf(feed->why, sizeof(feed->why),
 				"its first list is later than the state that is served");
@@ -427,13 +472,17 @@ static bool catalog_refresh(struct catalog *c)
 	return any;
 }
 
-/* Sleeps until the ring reports a commit. */
+/* Sleeps until the ring reports a commit, or the next event of a replay is due. */
 static void catalog_wait(struct catalog *c)
 {
 	struct home *home = store_home(c->store);
 	int runtime = home_runtime_fd(home);
 	int r;
 
+	if (c->is_replay) {
+		replay_wait(&c->replay, c->next_ns);
+		return;
+	}
 	if (c->ring && ring_is_replaced(c->ring))
 		ring_detach(&c->ring);
 	if (!c->ring && runtime >= 0) {
@@ -480,11 +529,14 @@ static void *catalog_run(void *argument)
 /* ---- the interface ------------------------------------------------------ */
 
 /* Finds the event that AT means, and makes ages count to it. */
-static int catalog_go_to(struct catalog *c, const char *at)
+static int catalog_go_to(struct catalog *c, const char *at, const char *speed_text)
 {
 	struct past when;
+	uint64_t speed;
 	int r = past_parse(at, proc_realtime_ns(), &when);
 
+	if (r == 0 && speed_text)
+		r = replay_parse_speed(speed_text, &speed);
 	if (r < 0)
 		return r;
 	r = kinf_snapshot_open(c->kinf, &c->kinf_snapshot);
@@ -493,12 +545,16 @@ static int catalog_go_to(struct catalog *c, const char *at)
 	if (r != 0)
 		return err_say(r < 0 ? r : -ESTALE, "%s", kinf_error(c->kinf));
 	c->at = when.event;
+	c->is_past = true;
 	age_set_now(when.time_ns);
+	if (speed_text)
+		replay_init(&c->replay, when.time_ns, speed);
+	c->is_replay = speed_text != NULL;
 	return 0;
 }
 
-int catalog_open(const char *directory, const char *at, catalog_news_fn *news, void *argument,
-	struct catalog **ret_catalog)
+int catalog_open(const char *directory, const char *at, const char *speed, catalog_news_fn *news,
+	void *argument, struct catalog **ret_catalog)
 {
 	CLEANUP(catalog_close) struct catalog *c = calloc(1, sizeof(*c));
 	const struct store_options options = {.check = true};
@@ -522,7 +578,7 @@ int catalog_open(const char *directory, const char *at, catalog_news_fn *news, v
 	r = kinf_open(directory, &c->kinf);
 	if (r < 0)
 		return err_say(r, "%s", kinf_error(c->kinf));
-	r = at ? catalog_go_to(c, at) : 0;
+	r = at ? catalog_go_to(c, at, speed) : 0;
 	if (r < 0)
 		return err_add(r, "the state as of '%s' (serve.at)", at);
 	(void)catalog_refresh(c); /* for the first answers */
@@ -541,9 +597,12 @@ int catalog_get(struct catalog *c, struct snapshot *snapshot, const struct catal
 {
 	CLEANUP(as_of_free) struct as_of *as_of = NULL;
 
-	if (c->at == UINT64_MAX)
+	if (!c->is_past)
 		return snapshot_get(snapshot, feed->id, key, ret_record);
-	int r = as_of_new(feed->id, c->at, &as_of);
+	catalog_lock(c);
+	uint64_t visible = feed->timeline.visible;
+	catalog_unlock(c);
+	int r = as_of_new(feed->id, visible, &as_of);
 	if (r == 0)
 		r = as_of_renew(as_of, snapshot, SIZE_MAX);
 	return r == 0 ? as_of_get(as_of, key, ret_record) : r;
@@ -557,6 +616,8 @@ void catalog_close(struct catalog **catalog)
 		return;
 	CHECK_OBJ(c, CATALOG_MAGIC);
 	__atomic_store_n(&c->stop, true, __ATOMIC_RELEASE);
+	if (c->is_replay)
+		replay_wake(&c->replay);
 	if (c->thread_runs)
 		pthread_join(c->thread, NULL);
 	catalog_drop_all(c, false);
@@ -567,9 +628,16 @@ void catalog_close(struct catalog **catalog)
 	kinf_snapshot_close(&c->kinf_snapshot);
 	kinf_close(&c->kinf);
 	store_close(&c->store);
+	if (c->is_replay)
+		replay_release(&c->replay);
 	pthread_rwlock_destroy(&c->lock);
 	c->magic = 0;
 	free(c);
+}
+
+struct replay *catalog_replay(struct catalog *catalog)
+{
+	return catalog->is_replay ? &catalog->replay : NULL;
 }
 
 struct store *catalog_store(struct catalog *catalog)

@@ -5,7 +5,7 @@
  * checkpoints every 500 ms, every 50 ms while a client waits (a bookmark does not wake it), and
  * calls `news` after a change.
  *
- *	catalog_open(directory, at, news, argument, &catalog);
+ *	catalog_open(directory, at, speed, news, argument, &catalog);
  *	catalog_find(catalog, &request, &feed, &answer)     a reference to the feed that can answer
  *	catalog_lock(catalog); timeline_seek(&feed->timeline, ...); catalog_unlock(catalog);
  *	catalog_release(&feed);
@@ -18,6 +18,7 @@
 
 #include "serve/catalog/coverage.h"
 #include "serve/catalog/floor.h"
+#include "serve/catalog/replay.h"
 #include "serve/catalog/timeline.h"
 #include "store/read/snapshot.h"
 
@@ -48,10 +49,14 @@ struct catalog_feed {
 typedef void catalog_news_fn(void *argument);
 
 /* NEWS is called on the feeder's thread. */
-/* AT: shows the state as of then and no change after it (reader/past.h); NULL: the newest. */
-int catalog_open(const char *directory, const char *at, catalog_news_fn *news, void *argument,
-	struct catalog **ret_catalog);
+/* AT: shows the state as of then (reader/past.h); NULL: the newest. SPEED: shows the changes after
+ * AT also, at that speed (replay.h); NULL: none. */
+int catalog_open(const char *directory, const char *at, const char *speed, catalog_news_fn *news,
+	void *argument, struct catalog **ret_catalog);
 void catalog_close(struct catalog **catalog);
+
+/* NULL: it is none. */
+struct replay *catalog_replay(struct catalog *catalog);
 
 struct store *catalog_store(struct catalog *catalog);
 /* Any thread may take snapshots of it. */

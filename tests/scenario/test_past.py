@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """--at: the state as of a time, some time ago or an event, through get, describe, index and export."""
 
+import json
 import os
 import subprocess
 from datetime import datetime, timedelta, timezone
@@ -234,3 +235,80 @@ def test_the_past_is_not_written(served):
     for method, path in (("POST", "/api/v1/namespaces/web/pods"), ("DELETE", "/api/v1/namespaces/web/pods/a"),
                          ("PUT", "/api/v1/namespaces/web/pods/a"), ("PATCH", "/api/v1/namespaces/web/pods/a")):
         assert serve.ask(path, method=method, body="{}", content_type="application/json").status == 405
+
+
+# ---- a replay ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def replay(past, served):
+    """kinf-serve from the first moment on, standing still. The last change came by a list alone."""
+    serve, _ = served
+    past.simulator.swallow("pods")
+    past.simulator.put("pods", pod("missed", node="n2"))
+    past.store.kinf("relist", "pods", check=True)
+    past.store.wait_equal(past.simulator, "pods")
+    serve.process.stop()
+    past.store.configure(whole("pods", indexes={"node": "spec.nodeName"}), whole("nodes"), retention={"time": "1h", "size": "64MiB"},
+                         serve={"listen": ["unix"], "at": str(past.moments[0][1]), "replay": "0x"})
+    serve.start()
+    return serve
+
+
+def where(answer):
+    return int(answer.stdout.split()[1].rstrip(","))
+
+
+def test_a_replay_gives_what_a_live_watcher_saw(past, replay):
+    kinf = past.store.kinf
+    rv = past.moments[0][2]["web/a"]["metadata"]["resourceVersion"]
+    paths = [PODS + "?watch=1&" + rest for rest in ("timeoutSeconds=60", "fieldSelector=spec.nodeName%3Dn2&timeoutSeconds=60")]
+    live = [replay.server.watch(f"{path}&resourceVersion={rv}") for path in paths]
+    watches = [replay.watch(f"{path}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true") for path in paths]
+    # An informer of client-go begins like this.
+    assert [event[:2] for event in watches[0].next(3)] == [("ADDED", "old"), ("ADDED", "a"), ("BOOKMARK", None)]
+    assert watches[1].next()[:2] == ("BOOKMARK", None)
+    assert replay.ask(PODS).names == ["old", "a"]
+
+    def same(watch, truth):
+        mine, wanted = json.loads(watch.line()), json.loads(truth.line())
+        assert mine == wanted
+        return wanted["type"], wanted["object"]["metadata"]["name"]
+
+    # Step by step: each change once, in order, and lists and objects are of then.
+    for _, event, truth in past.moments[1:]:
+        assert where(kinf("replay", "step", check=True)) == event
+        same(watches[0], live[0])
+        assert [without_kind(obj) for obj in replay.ask(PODS).json["items"]] == [without_kind(obj) for obj in truth.values()]
+    assert replay.ask("/api/v1/namespaces/web/pods/a").status == 404
+    # Everything else at once, the list's change last.
+    kinf("replay", "run", "1000000x", check=True)
+    assert same(watches[0], live[0]) == ("ADDED", "late")
+    assert same(watches[0], live[0]) == ("ADDED", "silent")
+    assert same(watches[0], live[0]) == ("ADDED", "missed")
+    assert [without_kind(obj) for obj in replay.ask(PODS).json["items"]] == [without_kind(obj) for obj in past.simulator.truth("pods").values()]
+    # A selector's watch sees objects come and go.
+    assert same(watches[1], live[1]) == ("ADDED", "a")
+    assert same(watches[1], live[1]) == ("ADDED", "b")
+    assert same(watches[1], live[1]) == ("DELETED", "a")
+    assert same(watches[1], live[1]) == ("DELETED", "b")
+    assert same(watches[1], live[1]) == ("ADDED", "missed")
+    # At the end it is the present.
+    past.simulator.put("pods", pod("new", node="n2"))
+    assert same(watches[0], live[0]) == ("ADDED", "new")
+    assert kinf("replay", "stop", check=True).stdout.split(", ")[2].startswith("stands still; ")
+    for words, sentence in ((["go"], "'go' is no command: step, run or stop"), (["run", "fast"], "'fast' is no speed: write 1x, 10x"),
+                            (["step", "x"], "not a number: 'x'")):
+        refused = kinf("replay", *words)
+        assert refused.status == 1 and sentence in refused.stderr
+
+
+def test_a_replay_that_is_none(past, served):
+    serve, _ = served
+    serve.process.stop()
+    gone = past.store.kinf("replay")
+    assert gone.status == 1 and "kinf-serve does not run on store" in gone.stderr
+    for options, sentence in ((["--replay"], "a replay needs a moment to begin at"), (["--at", "1h", "--replay", "fast"], "'fast' is no speed")):
+        past.store.configure(whole("pods"), whole("nodes"), serve={"listen": ["unix"]})
+        ended = subprocess.run([program("kinf-serve"), *options], env={**os.environ, **past.store.env}, capture_output=True, text=True, timeout=20, check=False)
+        assert ended.returncode != 0 and sentence in ended.stderr, ended
