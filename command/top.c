@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "command/top.h"
-
+/* kinf top: the page of kinf status with the rates since the page before, on a terminal. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +12,13 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/output.h"
-#include "print/print.h"
+#include "print/status/status.h"
 #include "reader/handle.h"
 #include "store/env/home.h"
 
 #define SECOND_NS    UINT64_C(1000000000)
 #define INTERVAL_MIN (SECOND_NS / 10)
 #define INTERVAL_MAX (3600 * SECOND_NS)
-#define ROWS_MIN     5 /* of the table of feeds, on any terminal */
 
 struct top_args {
 	bool once;
@@ -33,19 +32,24 @@ static const struct option_spec top_options[] = {
 		"between two looks at the store; default 2s, with --once 1s"},
 };
 
+/* Counters of all feeds since the start of the reflector PID. */
+struct top_counts {
+	uint64_t taken_ns; /* CLOCK_MONOTONIC; 0: none */
+	int32_t pid;
+	uint64_t start_ns, events, bytes;
+};
+
 struct top {
 	const char *directory;
 	bool serve_configured;
 	uint64_t interval_ns;
 	struct kinf *kinf;
-	struct top_sample before, now;
+	struct top_counts counts; /* of the page */
 	struct buf page, screen;
 };
 
 static void top_release(struct top *top)
 {
-	top_sample_release(&top->before);
-	top_sample_release(&top->now);
 	buf_release(&top->page);
 	buf_release(&top->screen);
 	kinf_close(&top->kinf);
@@ -66,21 +70,47 @@ static int top_open_store(struct top *top)
 	return kinf_open_checked(top->directory, NULL, NULL, true, &top->kinf);
 }
 
-/* Takes a sample, and keeps the previous one. Returns: 0, -ENOMEM. */
-static int top_take(struct top *top)
+/* Appends the rates since the page before, if the counters are those of one reflector. */
+static void top_put_rates(struct top *top, const struct store_status *status)
 {
+	const struct stats_process *reflector = &status->processes[HOME_REFLECTOR].page;
+	struct top_counts before = top->counts,
+			  now = {proc_monotonic_ns(), reflector->pid, reflector->start_ns, 0, 0};
+
+	for (size_t i = 0; i < status->n_feeds; i++) {
+		now.events += status->feeds[i].events;
+		now.bytes += status->feeds[i].bytes;
+	}
+	top->counts = now;
+	double seconds = (double)(now.taken_ns - before.taken_ns) / 1e9;
+	if (!before.taken_ns || now.pid != before.pid || now.start_ns != before.start_ns ||
+		now.events < before.events || now.bytes < before.bytes || seconds <= 0)
+		return;
+	buf_printf(&top->page, "Rates:   %.1f changes/s, ",
+		(double)(now.events - before.events) / seconds);
+	status_put_bytes((uint64_t)((double)(now.bytes - before.bytes) / seconds), &top->page);
+	buf_str(&top->page, "/s read\n");
+}
+
+/* Appends the status and the rates to the page. *RET_ALIVE: a daemon runs. *RET_ERROR: the reason
+ * if the store can't be read. Returns: 0, -ENOMEM. */
+static int top_take(struct top *top, bool *ret_alive, char *ret_error, size_t size)
+{
+	CLEANUP(status_release) struct store_status status;
 	int r = top_open_store(top);
 
 	if (!top->kinf)
 		return r;
-	top_sample_release(&top->before);
-	top->before = top->now;
-	top->now =
-		(struct top_sample){.taken_ns = proc_monotonic_ns(), .wall_ns = proc_realtime_ns()};
-	top->now.result = status_gather(top->kinf, top->serve_configured, &top->now.status);
-	if (top->now.result < 0 && top->kinf->store)
-		kinf_close(&top->kinf); /* the next sample opens it again */
-	return 0;
+	int gathered = status_gather(top->kinf, top->serve_configured, &status);
+	bool damaged = top->kinf->is_damaged;
+	if (gathered < 0 && top->kinf->store)
+		kinf_close(&top->kinf); /* the next look opens it again */
+	*ret_alive = false;
+	for (size_t i = 0; i < status.n_processes; i++)
+		*ret_alive |= status.processes[i].alive;
+	(void)snprintf(ret_error, size, "%s", gathered < 0 || damaged ? status.error : "");
+	top_put_rates(top, &status);
+	return status_text(&status, &top->page);
 }
 
 static void top_pause(uint64_t ns)
@@ -92,26 +122,23 @@ static void top_pause(uint64_t ns)
 
 static int top_once(struct top *top)
 {
-	int r = top_take(top);
+	char error[sizeof(((struct store_status *)0)->error)];
+	bool alive;
+	int r = top_take(top, &alive, error, sizeof(error));
 
-	if (r < 0)
-		return command_fail(r);
 	/* There are no rates while no daemon works. */
-	for (size_t i = 0; i < top->now.status.n_processes; i++)
-		if (top->now.status.processes[i].alive) {
-			top_pause(top->interval_ns);
-			r = top_take(top);
-			break;
-		}
-	if (r == 0)
-		r = top_put_page(&top->before, &top->now, 0, &top->page);
+	if (r == 0 && alive) {
+		top_pause(top->interval_ns);
+		buf_reset(&top->page);
+		r = top_take(top, &alive, error, sizeof(error));
+	}
 	if (r == 0)
 		r = output_text(&top->page);
 	if (r < 0)
 		return command_fail(r);
-	if (top->now.result >= 0 && !top->kinf->is_damaged)
+	if (!*error)
 		return PROC_OK;
-	(void)fprintf(stderr, "Error: %s\n", top->now.status.error);
+	(void)fprintf(stderr, "Error: %s\n", error);
 	return PROC_FAILED;
 }
 
@@ -132,9 +159,10 @@ static struct bytes top_clip(struct bytes text, size_t width)
 static int top_draw(struct top *top)
 {
 	struct winsize size = {.ws_row = 24, .ws_col = 80};
-	char clock[32] = "";
+	char error[sizeof(((struct store_status *)0)->error)], clock[32] = "";
 	struct tm parts;
-	time_t now = (time_t)(top->now.wall_ns / SECOND_NS);
+	time_t now = time(NULL);
+	bool alive;
 
 	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
 	if (localtime_r(&now, &parts))
@@ -142,9 +170,7 @@ static int top_draw(struct top *top)
 	buf_reset(&top->page);
 	buf_printf(&top->page, "kinf top %s  every %gs, Ctrl-C ends it\n", clock,
 		(double)top->interval_ns / 1e9);
-	size_t rows = size.ws_row / 2;
-	int r = top_put_page(
-		&top->before, &top->now, rows > ROWS_MIN ? rows : ROWS_MIN, &top->page);
+	int r = top_take(top, &alive, error, sizeof(error));
 	const char *next = (const char *)top->page.data, *end = next + top->page.size;
 	buf_str(&top->screen, "\033[H");
 	for (unsigned line = 0; r == 0 && next < end && line + 1 < size.ws_row; line++) {
@@ -162,16 +188,14 @@ static int top_draw(struct top *top)
 static int top_live(struct top *top)
 {
 	for (;;) {
-		int r = top_take(top);
+		uint64_t before_ns = top->counts.taken_ns;
+		int r = top_draw(top);
 
-		if (r == 0)
-			r = top_draw(top);
 		if (r < 0)
 			return command_fail(r);
 		/* The first rates come soon. */
-		top_pause(top->before.taken_ns || top->interval_ns < SECOND_NS / 2
-				  ? top->interval_ns
-				  : SECOND_NS / 2);
+		top_pause(before_ns || top->interval_ns < SECOND_NS / 2 ? top->interval_ns
+									: SECOND_NS / 2);
 	}
 }
 
@@ -186,7 +210,7 @@ int command_top(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf top", "",
-		"Shows the status and its rates, and refreshes them until Ctrl-C is pressed. "
+		"Shows the status with its rates, and refreshes it until Ctrl-C is pressed. "
 		"Without a terminal prints them once. Programs read 'kinf status -o json'.",
 		groups, ARRAY_SIZE(groups), false};
 	const char *terminal = getenv("TERM");

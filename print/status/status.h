@@ -106,16 +106,7 @@ int status_each_pending(const struct kinf *kinf, kinf_feed_fn *fn, void *arg);
 
 int status_json(const struct store_status *status, struct buf *out);
 int status_text(const struct store_status *status, struct buf *out);
-/* Room for the name of a user. */
-struct status_user {
-	char text[64];
-};
-/* Returns the name of a user, in ROOM; its number if there is none. */
-const char *status_text_user(uint32_t uid, struct status_user *room);
-/* Parts of it, also for top: lines about store and databases; the number of feeds in each state,
- * without the end of the line; a size such as "1.5 MiB". */
-void status_put_store(const struct store_status *status, struct buf *out);
-void status_put_feed_states(const struct store_status *status, struct buf *out);
+/* Appends a size such as "1.5 MiB". */
 void status_put_bytes(uint64_t n, struct buf *out);
 
 /* Appends the status in the text format of Prometheus (metrics.c). WITHOUT_LEVELS: the open

@@ -12,6 +12,11 @@
 #include "print/table/age.h"
 #include "print/table/table.h"
 
+/* Room for the name of a user. */
+struct user_text {
+	char text[64];
+};
+
 /* Room for a number as text. */
 struct number_text {
 	char text[24];
@@ -23,7 +28,8 @@ static const char *status_text_number(uint64_t n, struct number_text *room)
 	return room->text;
 }
 
-const char *status_text_user(uint32_t uid, struct status_user *room)
+/* Returns the name of a user, or its number. */
+static const char *status_text_user(uint32_t uid, struct user_text *room)
 {
 	const struct passwd *user = getpwuid(uid);
 
@@ -47,7 +53,7 @@ void status_put_bytes(uint64_t n, struct buf *out)
 	buf_printf(out, "%.*f %s", unit ? 1 : 0, value, units[unit]);
 }
 
-void status_put_store(const struct store_status *s, struct buf *out)
+static void status_put_store(const struct store_status *s, struct buf *out)
 {
 	const struct status_database *const databases[] = {&s->journal, &s->index};
 
@@ -120,7 +126,7 @@ static void status_put_clients(const struct store_status *s, struct buf *out)
 }
 
 /* "Feeds: 62 (60 live, 1 gone, 1 forbidden)", the states in the order of their first feeds. */
-void status_put_feed_states(const struct store_status *s, struct buf *out)
+static void status_put_feed_states(const struct store_status *s, struct buf *out)
 {
 	bool unread = !s->n_feeds && !s->journal.open && !s->journal.missing;
 
@@ -188,7 +194,7 @@ static int status_put_readers(const struct store_status *s, struct table *table,
 	for (size_t i = 0; r == 0 && i < s->n_readers; i++) {
 		const struct status_reader *reader = &s->readers[i];
 		struct number_text pid, snapshots, behind;
-		struct status_user user;
+		struct user_text user;
 
 		r = table_row(table,
 			(const char *const[]){reader->name, status_text_user(reader->uid, &user),

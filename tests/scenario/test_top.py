@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """kinf top: on a terminal, as pyte shows it, and without one."""
 
-import json
 import re
 import signal
 import time
-from itertools import takewhile
 
 import pytest
 
@@ -45,41 +43,29 @@ def running(shared):
     return store, simulator
 
 
-def feeds(terminal):
-    """The names in the first column of the table of feeds."""
-    lines = terminal.lines()
-    heading = next((i for i, line in enumerate(lines) if line.startswith("FEED")), len(lines))
-    return [line.split()[0] for line in takewhile(bool, lines[heading + 1:])]
-
-
-def test_a_person_sees_feeds_processes_and_rates(running, terminal):
+def test_a_person_sees_the_status_and_rates(running, terminal):
     store, simulator = running
     page = terminal(store, columns=120)
-    text = page.wait_text("kinf top", "kinf-reflector", "kinf-processor", "Journal:", "3 live", "30 objects", "CHANGES/S")
-    eventually(lambda: feeds(page) == FEEDS, what=f"the feeds, not half drawn: {text}")
-    assert re.search(r"kinf-reflector +\d+ +\S+ +\d+\.\d MiB +\d+\.\d MiB .* running", text), text
+    text = page.wait_text("kinf top", "kinf-reflector", "kinf-processor", "Journal:", "3 live", "configmaps", "services", "Rates:")
+    assert re.search(r"kinf-reflector +\d+ +running", text), text
 
     def changes():
         simulator.touch("pods", 20)
-        row = next((line.split() for line in page.lines() if line.startswith("pods")), [])
-        return len(row) > 3 and row[3] != "-" and float(row[3]) > 0
+        rate = re.search(r"^Rates: +(\S+) changes/s, \S+ \S+/s read$", page.text(), re.M)
+        return rate and float(rate[1]) > 5
 
     eventually(changes)
-    eventually(lambda: feeds(page)[:1] == ["pods"], what="the feed with the most changes stands first")
     page.press("\x03")
     assert page.wait() == -signal.SIGINT and page.is_restored()
 
 
-def test_followers_and_readers_are_shown(running, terminal):
+def test_readers_are_shown(running, terminal):
     store, _ = running
-    follower = store.follower("watch", "pods", "-o", "name", "--cursor", "mine", name="follower")
-    eventually(lambda: "mine" in store.kinf("cursor", "ls").stdout)
+    follower = store.follower("watch", "pods", "-o", "name", name="follower")
     page = terminal(store, rows=40, columns=110)
-    text = page.wait_text("mine", "SNAPSHOTS", "kinf-reflector", f" {follower.pid} ")
-    assert re.search(r"^mine +1 +\d+ +0 ", text, re.M), text
+    page.wait_text("SNAPSHOTS", "kinf-reflector", f" {follower.pid} ")
     follower.kill()
-    page.wait_text("SNAPSHOTS", absent=[f" {follower.pid} "])
-    store.kinf("cursor", "rm", "mine", check=True)
+    page.wait_text("Rates:", absent=[f" {follower.pid} "])
 
 
 @pytest.mark.parametrize("size", [(10, 40), (5, 20), (2, 5), (1, 1), (60, 300), (24, 80)])
@@ -103,7 +89,7 @@ def test_it_lives_through_a_dead_system_restarts_and_another_store(simulator, st
     page.wait_text("no store at", "not running")
     simulator.create("pods", 3)
     processor, reflector = store.daemons()
-    page.wait_text("1 live", "3 objects", absent=["no store at"])
+    page.wait_text("1 live", absent=["no store at"])
     processor.kill()
     reflector.kill()
     page.wait_text("offline", "not running")
@@ -115,7 +101,7 @@ def test_it_lives_through_a_dead_system_restarts_and_another_store(simulator, st
     page.wait_text("no store at")
     simulator.create("pods", 5)
     store.daemons()
-    page.wait_text("1 live", "5 objects")
+    page.wait_text("1 live", absent=["no store at"])
 
 
 def test_a_terminal_that_vanishes_ends_it(running, terminal):
@@ -138,14 +124,12 @@ def test_without_a_terminal_it_prints_once(running):
         result = store.kinf("top", *QUICK, *options, check=True)
         assert "\x1b" not in result.stdout and result.stderr == ""
         assert re.search(r"^pods +live +\d+ +\d", result.stdout, re.M), result.stdout
-        assert re.search(r"^kinf-reflector +\d+ +\d", result.stdout, re.M), result.stdout
     begun = time.monotonic()
     simulator.churn("pods", 200)
     result = store.kinf("top", "--once", "--interval", "1s", check=True)
     simulator.churn("pods", 0)
     assert time.monotonic() - begun >= 1
-    row = next(line for line in result.stdout.splitlines() if line.startswith("pods "))
-    assert float(row.split()[3]) > 5, row
+    assert float(re.search(r"^Rates: +(\S+) changes/s", result.stdout, re.M)[1]) > 5, result.stdout
 
 
 def test_once_without_a_store_or_with_wrong_options(store):
@@ -155,15 +139,3 @@ def test_once_without_a_store_or_with_wrong_options(store):
     for wrong in (("--interval", "1ms"), ("--interval", "2h"), ("--interval", "x"), ("pods",)):
         result = store.kinf("top", *wrong)
         assert result.status == 2 and len(result.stderr.splitlines()) == 1, result
-
-
-def test_four_thousand_feeds(store, terminal):
-    items = [{"apiVersion": f"g{i:04}.example.com/v1", "kind": "Thing", "metadata": {"name": "a", "namespace": "web"}}
-             for i in range(4096)]
-    path = store.directory / "file.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items}))
-    store.configure(whole("pods"))
-    store.kinf("import", path, "--store", store.path, check=True)
-    page = terminal(store, rows=40, columns=100)
-    page.wait_text("4096 offline", "4096 objects", "... and 4076 more")
-    assert len(feeds(page)) > 10
