@@ -11,6 +11,20 @@
 #include "common/text/decimal.h"
 #include "common/text/timestamp.h"
 
+/* RFC 3339; the seconds may be left out. */
+static bool past_parse_time(const char *text, int64_t *ret_ns)
+{
+	static const size_t minutes = sizeof("2026-01-31T15:00") - 1;
+	char whole[TIMESTAMP_SIZE];
+
+	if (timestamp_parse(bytes_str(text), ret_ns))
+		return true;
+	if (strlen(text) <= minutes || text[minutes] == ':' || strlen(text) + 4 > sizeof(whole))
+		return false;
+	(void)snprintf(whole, sizeof(whole), "%.*s:00%s", (int)minutes, text, text + minutes);
+	return timestamp_parse(bytes_str(whole), ret_ns);
+}
+
 int past_parse(const char *text, uint64_t now_ns, struct past *ret_past)
 {
 	char now[TIMESTAMP_SIZE];
@@ -25,7 +39,7 @@ int past_parse(const char *text, uint64_t now_ns, struct past *ret_past)
 		return 0;
 	}
 	timestamp_seconds(now_ns, now);
-	if (timestamp_parse(bytes_str(text), &time)) {
+	if (past_parse_time(text, &time)) {
 		if (time > 0 && (uint64_t)time > now_ns)
 			return err_say(
 				ERR_SYNTAX, "'%s' is in the future: it is %s now", text, now);

@@ -103,7 +103,7 @@ def test_candidates(complete, words, candidates):
 def test_each_option_is_a_candidate(store, complete):
     for command in complete(""):
         shown = store.kinf(command, "--help", check=True).stdout
-        wanted = set(re.findall(r"^  (?:-\w, |    )(--[a-z-]+)", shown, re.M))
+        wanted = set(re.findall(r"^  (?:-\w, |    )(--[a-z-]+)", shown, re.M)) if command != "serve" else set()  # another program's
         assert set(complete(command, "--")) == wanted, command
 
 

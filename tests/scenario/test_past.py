@@ -75,6 +75,8 @@ def test_how_long_ago(past):
     eventually(lambda: past.store.objects("pods", "--at", "50ms") == past.moments[-1][2])
     early = past.store.kinf("get", "pods", "--at", "1h")
     assert early.status == 1 and "nothing is known of" in early.stderr
+    minute = past.store.kinf("get", "pods", "--at", "2020-02-03T04:05+01:00")
+    assert minute.status == 1 and "nothing is known of 2020-02-03T03:05:00Z" in minute.stderr
 
 
 def test_one_object_deleted_or_created_since(past):
@@ -174,7 +176,7 @@ def test_a_stopped_store_and_a_copy(past, tmp_path):
 ])
 def test_a_past_that_can_not_be_served_ends_the_start(past, at, sentence):
     past.store.configure(whole("pods"), whole("nodes"), serve={"listen": ["unix"]})
-    ended = subprocess.run([program("kinf-serve"), "--at", at], env={**os.environ, **past.store.env}, capture_output=True, text=True, timeout=20, check=False)
+    ended = subprocess.run([program("kinf"), "serve", "--at", at], env={**os.environ, **past.store.env}, capture_output=True, text=True, timeout=20, check=False)
     assert ended.returncode != 0 and sentence in ended.stderr, ended
 
 
