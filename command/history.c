@@ -328,7 +328,7 @@ int history_diff(const struct options *options, const struct config_flags *flags
 /* ---- the log ------------------------------------------------------------ */
 
 struct log_args {
-	const char *namespace_, *output;
+	const char *namespace_, *output, *fields;
 	uint64_t since_ns, from;
 };
 
@@ -338,6 +338,8 @@ static const struct option_spec log_options[] = {
 	{'n', "namespace", OPTION_NAME, AT(namespace_), "NS", "only objects of this namespace"},
 	{0, "since", OPTION_DURATION, AT(since_ns), "D", "only changes of the last D, such as 10m"},
 	{0, "from", OPTION_NUMBER, AT(from), "N", "from this event on"},
+	{0, "fields", OPTION_TEXT, AT(fields), "PATH",
+		"only changes of this field and of those below it, with their values"},
 	{'o', "output", OPTION_TEXT, AT(output), "FORMAT",
 		"text, or json (one change a line, with the old and new values of its fields)",
 		"text|json"},
@@ -348,7 +350,8 @@ struct log {
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
 	struct log_args args;
-	uint64_t since_ns; /* CLOCK_REALTIME */
+	uint64_t since_ns;   /* CLOCK_REALTIME */
+	struct path *fields; /* NULL: all */
 	bool json;
 	struct buf out;
 };
@@ -356,6 +359,7 @@ struct log {
 static void log_release(struct log *log)
 {
 	buf_release(&log->out);
+	path_free(&log->fields);
 	kinf_snapshot_close(&log->snapshot);
 	kinf_close(&log->kinf);
 }
@@ -378,11 +382,12 @@ static int log_change(void *arg, const struct snapshot_feed *feed, const struct 
 	struct buf *out = &log->out;
 	const struct kinf_object *object = &change->object;
 	const char *name = feed->definition.name, *resource = feed->definition.resource;
+	const char *under = log->fields ? path_text(log->fields) : NULL;
 	bool compare = before && strcmp(change->type, "MODIFIED") == 0;
-	size_t n;
+	size_t n = 0, begin = out->size;
 	int r = 0;
 
-	if (!log_shows(log, change))
+	if (!log_shows(log, change) || (under && !compare))
 		return 0;
 	if (log->json) {
 		history_put_json(out, change);
@@ -393,7 +398,7 @@ static int log_change(void *arg, const struct snapshot_feed *feed, const struct 
 		r = history_put_json_managers(out, object);
 		if (r == 0 && compare) {
 			buf_str(out, ",\"changes\":");
-			r = fields_put(FIELDS_JSON, resource, before, object, out, &n);
+			r = fields_put_under(FIELDS_JSON, resource, under, before, object, out, &n);
 		}
 		buf_str(out, "}\n");
 	} else {
@@ -403,12 +408,17 @@ static int log_change(void *arg, const struct snapshot_feed *feed, const struct 
 		if (change->final_state_unknown)
 			buf_str(out, " (found missing)");
 		buf_byte(out, ' ');
-		if (compare)
+		if (compare && !under)
 			r = fields_put(FIELDS_NAMES, resource, before, object, out, &n);
 		if (((const char *)out->data)[out->size - 1] == ' ')
 			out->size--;
 		buf_byte(out, '\n');
+		if (under)
+			r = fields_put_under(
+				FIELDS_LINES, resource, under, before, object, out, &n);
 	}
+	if (under && !n)
+		buf_truncate(out, begin);
 	if (r == 0)
 		r = buf_error(out);
 	if (r < 0 || out->size <= OUT_FULL)
@@ -437,6 +447,8 @@ int command_log(int argc, char **argv)
 		r = options_bad(&options, "write one feed, or none for all");
 	if (r == 0)
 		r = history_form(log.args.output, &log.json);
+	if (r == 0 && log.args.fields)
+		r = path_parse(log.args.fields, &log.fields);
 	if (r != 0)
 		return command_usage(&options, r);
 	const char *feed = first < argc ? argv[first] : NULL;

@@ -58,11 +58,22 @@ static int fields_put_value(
 	return buf_error(fields->out);
 }
 
+/* Returns true if PATH is UNDER or below it; [*] in UNDER stands for any item. */
 static bool fields_is_under(const char *path, const char *under)
 {
-	size_t size = under ? strlen(under) : 0;
+	if (!under || !*under)
+		return true;
+	for (; *under; path++, under++) {
+		const char *item = *path == '[' ? strchr(path, ']') : NULL;
 
-	return !size || (strncmp(path, under, size) == 0 && strchr(".[", path[size]));
+		if (item && strncmp(under, "[*]", 3) == 0) {
+			path = item;
+			under += 2;
+		} else if (*path != *under) {
+			return false;
+		}
+	}
+	return strchr(".[", *path) != NULL; /* strchr() finds the NUL also */
 }
 
 static int fields_add(

@@ -153,5 +153,9 @@ def test_history_of_some_fields_and_of_the_last_minutes(kinf):
     assert kinf("history", "pods/web/front", "--fields", "metadata.label", check=True).stdout.count("MODIFIED") == 0
     assert kinf("history", "pods/web/front", "--since", "1ms", check=True).stdout == ""
     assert len(lines(kinf("history", "pods/web/front", "--since", "1h", "-o", "json", check=True))) == 4
+    log = kinf("log", "--fields", "spec", check=True).stdout.splitlines()
+    assert len(log) == 2 and " MODIFIED pods web/front" in log[0] and log[1] == "    spec.nodeName: n1 -> n2"
+    changes = lines(kinf("log", "--fields", "data", "-o", "json", check=True))
+    assert [(c["key"], [f["path"] for f in c["changes"]]) for c in changes] == [("web/s", ["data.password"])]
     wrong = kinf("history", "pods/web/front", "--fields", "a[")
     assert wrong.status == 2 and "field path 'a['" in wrong.stderr
