@@ -169,11 +169,18 @@ int who_answer_put(void *arg, const struct kinf_object *pod, uint64_t until_ns)
 
 void who_answer_note(const struct who_answer *answer, char text[WHO_NOTE_SIZE])
 {
+	char on_node[80] = "", finished[80] = "";
+
 	*text = '\0';
-	if (answer->n > 1)
-		(void)snprintf(text, WHO_NOTE_SIZE,
-			"%zu pods: %zu have it now and %zu had it; %zu are on the network of their "
-			"node, %zu have finished",
-			answer->n, answer->n - answer->former, answer->former, answer->on_node,
+	if (answer->n < 2)
+		return;
+	if (answer->on_node)
+		(void)snprintf(on_node, sizeof(on_node), "; on the network of their node: %zu",
+			answer->on_node);
+	if (answer->finished)
+		(void)snprintf(finished, sizeof(finished),
+			"; finished, so that another may have their address: %zu",
 			answer->finished);
+	(void)snprintf(text, WHO_NOTE_SIZE, "pods that have it now: %zu, that had it: %zu%s%s",
+		answer->n - answer->former, answer->former, on_node, finished);
 }

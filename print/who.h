@@ -25,7 +25,7 @@ struct who_answer {
 int who_answer_put(void *answer, const struct kinf_object *pod, uint64_t until_ns);
 
 /* Writes why several pods were given; "" if one was. */
-#define WHO_NOTE_SIZE 200
+#define WHO_NOTE_SIZE 240
 void who_answer_note(const struct who_answer *answer, char text[WHO_NOTE_SIZE]);
 
 #endif

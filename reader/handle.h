@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The internal header of the libkinf group (kinf.c, get.c, feeds.c, list.c, indexes.c, wait.c,
- * object.c, history.c, who.c): the handles of kinf.h, the last error, and the feeds of a name in one
- * snapshot.
+ * object.c, history.c, who.c): the handles of kinf.h, the last error, and the feeds of a name in
+ * one snapshot.
  */
 #ifndef READER_KINF_INTERNAL_H
 #define READER_KINF_INTERNAL_H

@@ -625,8 +625,8 @@ class Snapshot
 			&walk)));
 		return found;
 	}
-	/* Calls FUNCTION(const Object &pod, uint64_t until_ns) for the pods behind WHAT, as kinf_who
-	 * does, until it returns false. Returns false if there are none. */
+	/* Calls FUNCTION(const Object &pod, uint64_t until_ns) for the pods behind WHAT, as
+	 * kinf_who does, until it returns false. Returns false if there are none. */
 	template <class Function>
 	bool who(const std::string &what, enum kinf_who_when when, Function &&function) const
 	{

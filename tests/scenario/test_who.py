@@ -82,10 +82,10 @@ def test_the_text_is_for_people(cluster):
 def test_a_shared_address_is_said_to_be_shared(cluster):
     found, note = who(cluster, "192.0.2.1")
     assert [(one["pod"], one["network"]) for one in found] == [("web/host", "of the node"), ("web/other", "of the node")]
-    assert note == "note: 2 pods: 2 have it now and 0 had it; 2 are on the network of their node, 0 have finished\n"
+    assert note == "note: pods that have it now: 2, that had it: 0; on the network of their node: 2\n"
     found, note = who(cluster, "10.0.0.2")
     assert [(one["pod"], one["phase"]) for one in found] == [("web/done", "Succeeded"), ("web/next", "Running")]
-    assert "1 have finished" in note
+    assert note.endswith("; finished, so that another may have their address: 1\n")
 
 
 def test_pods_that_had_it_are_found(cluster):
