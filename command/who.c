@@ -88,7 +88,7 @@ int command_who(int argc, char **argv)
 		return command_fail_feed(who.kinf, "pods", r);
 	struct who_answer answer = {.snapshot = who.snapshot,
 		.out = &who.out,
-		.json = args.output && strcmp(args.output, "json") == 0};
+		.form = args.output && strcmp(args.output, "json") == 0 ? WHO_JSON : WHO_TEXT};
 	r = kinf_who(who.snapshot, argv[first], args.all ? KINF_WHO_ALL : KINF_WHO_LAST,
 		who_answer_put, &answer);
 	return who_end(&who, &answer, r);

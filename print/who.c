@@ -30,7 +30,7 @@ static void who_put(struct who_answer *answer, const char *title, struct bytes t
 {
 	if (!text.size)
 		return;
-	if (answer->json) {
+	if (answer->form != WHO_TEXT) {
 		buf_str(answer->out, ",\"");
 		for (const char *p = title; *p; p++)
 			buf_byte(answer->out, (uint8_t)(*p | 0x20));
@@ -45,7 +45,7 @@ static void who_put(struct who_answer *answer, const char *title, struct bytes t
 
 static void who_put_owner(struct who_answer *answer, const char *kind, const char *name, bool first)
 {
-	if (answer->json) {
+	if (answer->form != WHO_TEXT) {
 		buf_str(answer->out, first ? ",\"owners\":[{\"kind\":" : ",{\"kind\":");
 		json_write_string(bytes_str(kind), answer->out);
 		buf_str(answer->out, ",\"name\":");
@@ -103,7 +103,7 @@ static void who_put_owners(struct who_answer *answer, const struct kinf_object *
 		if (!who_find_owner(answer, kind, in, name, &owner))
 			break;
 	}
-	buf_str(answer->out, !n ? "" : answer->json ? "]" : "\n");
+	buf_str(answer->out, !n ? "" : answer->form != WHO_TEXT ? "]" : "\n");
 }
 
 static int who_put_labels(struct who_answer *answer, const struct kinf_object *pod)
@@ -115,7 +115,7 @@ static int who_put_labels(struct who_answer *answer, const struct kinf_object *p
 	if (kinf_object_part(pod, "metadata.labels", &labels) != KINF_FOUND)
 		return 0;
 	int r = kinf_object_json(&labels, 0, &json, &size);
-	if (r == 0 && answer->json)
+	if (r == 0 && answer->form != WHO_TEXT)
 		buf_printf(answer->out, ",\"labels\":%s", json);
 	else if (r == 0)
 		who_put(answer, "Labels", BYTES(json, size));
@@ -128,7 +128,7 @@ static void who_put_until(struct who_answer *answer, uint64_t until_ns)
 
 	timestamp_seconds(until_ns, when);
 	age_since(until_ns, age);
-	if (answer->json)
+	if (answer->form != WHO_TEXT)
 		who_put(answer, "Until", bytes_str(when));
 	else
 		buf_printf(answer->out,
@@ -143,7 +143,8 @@ int who_answer_put(void *arg, const struct kinf_object *pod, uint64_t until_ns)
 			bytes_equal(phase, BYTES_LIT("Failed"));
 	bool on_node = bytes_equal(who_text(pod, "spec.hostNetwork"), BYTES_LIT("true"));
 
-	if (answer->json) {
+	if (answer->form != WHO_TEXT) {
+		buf_str(answer->out, answer->form == WHO_LIST && answer->n ? "," : "");
 		buf_str(answer->out, "{\"pod\":");
 		json_write_string(BYTES(pod->key, pod->key_size), answer->out);
 	} else {
@@ -163,7 +164,9 @@ int who_answer_put(void *arg, const struct kinf_object *pod, uint64_t until_ns)
 	int r = who_put_labels(answer, pod);
 	if (until_ns)
 		who_put_until(answer, until_ns);
-	buf_str(answer->out, answer->json ? "}\n" : "");
+	buf_str(answer->out, answer->form == WHO_TEXT   ? ""
+			     : answer->form == WHO_JSON ? "}\n"
+							: "}");
 	return r < 0 ? r : buf_error(answer->out);
 }
 

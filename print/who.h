@@ -12,10 +12,16 @@
 #include "common/buf.h"
 #include "reader/kinf.h"
 
+enum who_form {
+	WHO_TEXT, /* lines for people */
+	WHO_JSON, /* an object a line */
+	WHO_LIST  /* objects with commas between them */
+};
+
 struct who_answer {
 	struct kinf_snapshot *snapshot;
 	struct buf *out;
-	bool json;
+	enum who_form form;
 	size_t n, former; /* FORMER: had it */
 	size_t on_node;   /* on the network of their node */
 	size_t finished;

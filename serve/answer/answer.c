@@ -389,6 +389,12 @@ void serve_answer(struct serve_worker *worker, struct exchange *x)
 	request->dispatch = route_dispatch;
 	request->accept = (struct api_accept){.version = "v1", .plain_errors = true};
 	int r = answer_parse(request);
+
+	if (r == 0 && answer_is_who(request)) {
+		answer_who(request);
+		answer_authorize(request);
+		return;
+	}
 	bool elsewhere = r >= 0 && answer_may_forward(request) && route_is_elsewhere(request, r);
 	bool reads = answer_is_read(request) && !x->upgrade && !*request->path.subresource;
 	/* A client without credentials is refused only if the cache can't answer. */

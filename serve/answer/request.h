@@ -8,6 +8,7 @@
  *	group       a worker's watches by feed and selectors; the frames that a group shares
  *	read        GET and LIST
  *	discovery   /api, /apis, /version
+ *	who         /kinf/who/
  *	forward     to the API server; waiting for a state
  *	authorize   may the client make the request?
  *	state       the state of a feed that a read shows, and its objects

@@ -12,5 +12,8 @@ void answer_list(struct answer_request *request);
 void answer_watch(struct answer_request *request);
 /* discovery.c: /api, /apis, /version */
 void answer_discovery(struct answer_request *request);
+/* who.c: returns true for /kinf/who/...; makes it a request to list all pods, for the decision. */
+bool answer_is_who(const struct answer_request *request);
+void answer_who(struct answer_request *request);
 
 #endif

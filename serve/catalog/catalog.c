@@ -646,6 +646,11 @@ struct store *catalog_store(struct catalog *catalog)
 	return catalog->store;
 }
 
+uint64_t catalog_at(const struct catalog *catalog)
+{
+	return catalog->at;
+}
+
 struct kinf *catalog_kinf(struct catalog *catalog)
 {
 	return catalog->kinf;

@@ -61,6 +61,8 @@ struct replay *catalog_replay(struct catalog *catalog);
 struct store *catalog_store(struct catalog *catalog);
 /* Any thread may take snapshots of it. */
 struct kinf *catalog_kinf(struct catalog *catalog);
+/* Returns the event whose state is shown; UINT64_MAX: the newest. */
+uint64_t catalog_at(const struct catalog *catalog);
 
 /* Returns whether the store has an index and the feeder has read the feeds; else REASON says why
  * not. */

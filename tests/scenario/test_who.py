@@ -7,6 +7,7 @@ import pytest
 
 from harness import eventually
 from harness.objects import pod
+from harness.serve import Serve
 from harness.store import whole
 
 IDS = {name: f"{number:x}" * 64 for number, name in enumerate(("front", "old", "again", "host", "other", "done", "next"), 1)}
@@ -27,6 +28,7 @@ def cluster(shared):
     simulator = shared.simulator()
     store = shared.store(simulator=simulator)
     store.configure(whole("pods", resolve=True), whole("replicasets.apps"), retention={"time": "1h", "size": "64MiB"}).daemons()
+    store.simulator = simulator
     store.wait_live("pods")
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "front-5", "controller": True}
     above = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "front", "controller": True}
@@ -136,6 +138,33 @@ def test_what_nobody_had_is_not_found(cluster):
         answer = cluster.kinf("who", what)
         assert (answer.status, answer.stdout) == (1, "")
         assert answer.stderr == "Error: no pod has it, and none had it within the retained history\n"
+
+
+def test_kinf_serve_answers_whoever_may_list_pods(cluster):
+    settings = {"retention": {"time": "1h", "size": "64MiB"}, "serve": {"auth": "self"}}
+    cluster.configure(whole("pods", resolve=True), whole("replicasets.apps"), **settings)
+    serve = Serve(cluster, cluster.simulator)
+    assert serve.ask("/kinf/who/10.0.0.1").status == serve.ask("/api/v1/pods").status == 401
+    serve.process.stop()
+    settings["serve"]["auth"] = "peers"
+    cluster.configure(whole("pods", resolve=True), whole("replicasets.apps"), **settings)
+    serve.start()
+
+    def ask(what):
+        return serve.ask(f"/kinf/who/{what}")
+
+    def found(what):
+        return [one["pod"] for one in ask(what).json["pods"]]
+
+    urls = ["10.0.0.1", "2001:db8::1", "2001%3Adb8%3A%3A1", f"containerd%3A%2F%2F{'8' * 64}", FRONT_UID]
+    assert {url: found(url) for url in urls} == {url: ["web/front"] for url in urls}
+    assert ask("10.0.0.1").json["pods"] == who(cluster, "10.0.0.1")[0]
+    assert found("192.0.2.1") == ["web/host", "web/other"]
+    assert found("10.0.0.1?when=all") == ["web/front", "web/old"] and found(f"{IDS['old']}?when=last") == ["web/old"]
+    wrong = {"front": 400, "": 400, "%00": 400, "10.0.0.1%00": 400, "10.0.0.1?when=x": 400, "203.0.113.1": 404, IDS["old"]: 404, "4711%2F": 400}
+    assert {url: ask(url).status for url in wrong} == wrong
+    assert ask("203.0.113.1").message == "no pod has it now"
+    serve.process.stop()
 
 
 def test_resolve_makes_the_indexes_and_without_them_all_pods_are_read(cluster):
