@@ -24,6 +24,7 @@
 #define ID_SIZE      64 /* hexadecimal digits of a whole container id */
 #define ID_SHORT_MIN 8  /* of a cut one: crictl prints 13, docker 12 */
 #define VALUE_SIZE   200
+#define PATHS_MAX    3
 
 /* A value of pods, and the fields that may have it; they end with NULL. */
 struct who_value {
@@ -37,6 +38,8 @@ struct who {
 	struct kinf_snapshot *snapshot;
 	struct who_value values[2]; /* of a process: its container, else its pod */
 	const struct who_value *value;
+	const struct who_value *parsed_for; /* its paths are in PARSED; NULL: none */
+	struct path *parsed[PATHS_MAX];
 	char node[256]; /* of NODE/PID; "": this machine's */
 	kinf_who_fn *fn;
 	void *arg;
@@ -196,18 +199,20 @@ static int who_match(void *arg, const struct value *value)
 }
 
 /* Returns 1 if OBJECT has the value, 0, or an error. */
-static int who_has(const struct who *who, const struct kinf_object *object)
+static int who_has(struct who *who, const struct kinf_object *object)
 {
 	const struct bytes body = BYTES(object->body, object->body_size);
 	int r = 0;
 
-	for (const char *const *text = who->value->paths; r == 0 && body.size && *text; text++) {
-		CLEANUP(path_free) struct path *path = NULL;
-
-		r = path_parse(*text, &path);
-		if (r == 0)
-			r = path_eval(path, body, who_match, (void *)(uintptr_t)who->value);
+	if (who->parsed_for != who->value) {
+		for (size_t i = 0; i < PATHS_MAX; i++)
+			path_free(&who->parsed[i]);
+		for (size_t i = 0; r == 0 && who->value->paths[i]; i++)
+			r = path_parse(who->value->paths[i], &who->parsed[i]);
+		who->parsed_for = who->value;
 	}
+	for (size_t i = 0; r == 0 && body.size && i < PATHS_MAX && who->parsed[i]; i++)
+		r = path_eval(who->parsed[i], body, who_match, (void *)(uintptr_t)who->value);
 	return r;
 }
 
@@ -251,7 +256,7 @@ static int who_list(struct who *who, const struct kinf_term *term)
 	int r = kinf_list(who->snapshot, &query, &list);
 
 	while (r == 0 && (r = kinf_list_next(list, &pod)) == FOUND) {
-		int has = who_has(who, &pod);
+		int has = term ? 1 : who_has(who, &pod);
 		int given = has == 1 ? who_give(who, &pod, 0) : has;
 
 		if (given != 0)
@@ -321,10 +326,16 @@ static int who_find(struct who *who, int when)
 	return r;
 }
 
+static void who_release(struct who *who)
+{
+	for (size_t i = 0; i < PATHS_MAX; i++)
+		path_free(&who->parsed[i]);
+}
+
 int kinf_who(struct kinf_snapshot *snapshot, const char *what, int when, kinf_who_fn *fn, void *arg)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
-	struct who who = {.snapshot = snapshot, .fn = fn, .arg = arg};
+	CLEANUP(who_release) struct who who = {.snapshot = snapshot, .fn = fn, .arg = arg};
 	int r = kinf_held(snapshot);
 
 	if (r == 0 && !what)
