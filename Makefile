@@ -213,7 +213,13 @@ $(B)/model/% $(B)/programs/% $(B)/differential/%: $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(test_archives) -Wl,--as-needed $(serve_libs) $(curl_libs) $(store_libs) $(json_libs)
-# They are also built with ThreadSanitizer, and need no more than this.
+# `make test` builds it with ThreadSanitizer, and nothing else: only what it calls is compiled for that.
+ring_threads_src := store/ring/ring.c store/ring/ring_reader.c $(addprefix common/,buf.c check.c crc.c err.c failpoint.c log.c proc.c \
+	text/decimal.c text/timestamp.c text/utf8.c)
+$(B)/stress/ring_threads: $(B)/tests/stress/ring_threads.o $(call objects,$(ring_threads_src))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(link) $^ -lxxhash -lpthread
 $(B)/stress/%: $(reader_lib) $(store_lib) $(common_lib)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs every test that needs no real cluster, with AddressSanitizer and UBSan; rings and work queue also with
-# ThreadSanitizer. The last lines name each test that was skipped, with the reason, and count them; the very last one is
+# Runs every test that needs no real cluster, with AddressSanitizer and UBSan; rings also with ThreadSanitizer. The last lines name each test that was skipped, with the reason, and count them; the very last one is
 # "N passed, N failed". Exit 1 if a test failed.
 # usage: scripts/test.sh
 set -u
@@ -155,9 +154,8 @@ for program in build/asan/fuzz/fuzz_*; do
     case $program in *.*) continue ;; esac
     one "fuzz seeds ${program##*fuzz_}" "$program" "tests/fuzz/seeds/${program##*fuzz_}"
 done
-build tsan build/tsan/stress/ring_threads build/tsan/stress/queue_threads
+build tsan build/tsan/stress/ring_threads
 begin "threads ring (tsan)" build/tsan/stress/ring_threads
-begin "threads queue (tsan)" build/tsan/stress/queue_threads
 finish
 # The torture waits for most of its time.
 begin "torture memory" scripts/check-torture.sh build/asan memory --count 10
