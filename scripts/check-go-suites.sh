@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs suites of others on the Go modules:
 #   client-go          its tests of tools/cache on informers, against daemons of their own
-#   controller-runtime pkg/cache with NewCache as its constructor, against the cluster of
-#                      $KUBECONFIG, which is changed
+#   controller-runtime its packages (PACKAGES) with NewCache as the constructor of all caches, against
+#                      the cluster of $KUBECONFIG, which is changed; PLAIN=1: with its own cache
 # Sources come from the module proxy into a temporary directory, and are patched there. The READMEs
 # of go/informers and go/controllerruntime list what can't pass.
 # usage: check-go-suites.sh [SUITE...]
-# $KINF_BUILD: the tree's programs. $FOCUS, $SKIP: patterns of tests. RACE=1: client-go's with -race
+# $KINF_BUILD: the tree's programs. $FOCUS, $SKIP: patterns of tests. $LOGS: a directory for logs.
+# RACE=1: client-go's with -race
 set -eu
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 KINF_BUILD=$(realpath "${KINF_BUILD:-$ROOT/build/release}")
@@ -86,7 +87,8 @@ client_go() {
 
 controller_runtime() {
 	KUBECONFIG=$(realpath "${KUBECONFIG:?the kubeconfig of a cluster that may be changed}")
-	export KUBECONFIG USE_EXISTING_CLUSTER=true
+	export KUBECONFIG USE_EXISTING_CLUSTER=true SUITE_STORE="$DIR/store"
+	local package failed=
 	mkdir -m 700 "$DIR/run"
 	cat > "$DIR/kinf.yaml" <<E
 cluster: {kubeconfig: $KUBECONFIG}
@@ -97,22 +99,42 @@ E
 	DAEMONS=$!
 	copy_of sigs.k8s.io/controller-runtime $CONTROLLER_RUNTIME "$DIR/suite"
 	cd "$DIR/suite"
-	sed -i 's/\bcache\.New\([(,]\)/kinfNew\1/' pkg/cache/*_test.go
-	cat > pkg/cache/kinf_test.go <<E
-package cache_test
-
-import kinf "kinf/controllerruntime"
-
-var kinfNew = kinf.NewCache(kinf.Options{Store: "$DIR/store"})
-E
 	for module in kinf kinf/informers kinf/controllerruntime; do
 		go mod edit -replace "$module=$ROOT/go${module#kinf}" -require "$module@v0.0.0"
 	done
+	[ -n "${PLAIN:-}" ] || patch_controller_runtime
 	go mod tidy > "$DIR/tidy.log" 2>&1 || true # the build says what is missing
-	go test -vet=off -c -o "$DIR/suite.test" ./pkg/cache
 	"$KINF_BUILD/kinf" wait pods --for live --store "$DIR/store" --runtime-dir "$DIR/run" --timeout 60s
-	cd pkg/cache
-	"$DIR/suite.test" --ginkgo.focus="${FOCUS:-}" --ginkgo.skip="${SKIP:-}" --ginkgo.no-color
+	for package in ${PACKAGES:-cache manager builder controller source handler client cluster}; do
+		go test -vet=off -c -o "$DIR/suite.test" "./pkg/$package"
+		echo "== pkg/$package"
+		(cd "pkg/$package" && "$DIR/suite.test" --ginkgo.focus="${FOCUS:-}" --ginkgo.skip="${SKIP:-}" \
+			--ginkgo.no-color > "$DIR/log" 2>&1) || failed="$failed $package"
+		[ -z "${LOGS:-}" ] || cp "$DIR/log" "$LOGS/$package.log"
+		grep -E '^Ran |^(PASS|FAIL|ok|--- |panic:)|^ *\[(FAIL|PANICKED|TIMEDOUT)\]' "$DIR/log"
+	done
+	[ -z "$failed" ] || { echo "failed:$failed"; return 1; }
+}
+
+# patch_controller_runtime: our cache is the default one, and that of tests that make one
+patch_controller_runtime() {
+	local package
+	sed -i -e 's/options.NewCache = cache.New$/options.NewCache = kinf.NewCache(kinf.Options{Store: os.Getenv("SUITE_STORE")})/' \
+		-e 's|^import ($|&\n\t"os"\n\tkinf "kinf/controllerruntime"|' pkg/cluster/cluster.go
+	for package in cache builder source client; do
+		sed -i 's/\bcache\.New\([(,]\)/kinfNew\1/' pkg/$package/*_test.go
+		cat > pkg/$package/kinf_test.go <<E
+package $(sed -n 's/^package //p' pkg/$package/*_suite_test.go)
+
+import (
+	"os"
+
+	kinf "kinf/controllerruntime"
+)
+
+var kinfNew = kinf.NewCache(kinf.Options{Store: os.Getenv("SUITE_STORE")})
+E
+	done
 }
 
 [ $# -gt 0 ] || set -- client-go controller-runtime

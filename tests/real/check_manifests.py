@@ -49,16 +49,29 @@ class Manifests:
 
     def dry_run(self):
         # Namespaced objects pass the dry run only if their namespace is there.
-        self.apply((MANIFESTS / "base/namespace.yaml").read_text())
+        for name in ("base", "operator/sidecar"):
+            self.apply((MANIFESTS / name / "namespace.yaml").read_text())
         count = 0
         for directory in sorted(file.parent for file in MANIFESTS.rglob("kustomization.yaml")):
             text = self.cluster.kubectl("kustomize", str(directory))
             said = self.apply(text, "--dry-run=server", "--validate=strict")
             assert said.count("(server dry run)") == len(list(yaml.safe_load_all(text))), said
             count += said.count("\n")
+        count += self.dry_run_restricted()
         client = (MANIFESTS / "serve/client.yaml").read_text()
         count += self.apply(client, "--dry-run=server", "--validate=strict").count("\n")
         return count
+
+    def dry_run_restricted(self):
+        """The operator's pod: the server only warns of templates, and refuses pods."""
+        made = yaml.safe_load_all(self.cluster.kubectl("kustomize", str(MANIFESTS / "operator/sidecar")))
+        template, = (found["spec"]["template"] for found in made if found["kind"] == "Deployment")
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "operator", "namespace": "operator-system"}, "spec": template["spec"]}
+        said = self.apply(json.dumps(pod), "--dry-run=server", "--validate=strict")
+        pod["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
+        refused = self.cluster.kubectl("apply", "-f", "-", "--dry-run=server", body=json.dumps(pod), check=False)
+        assert "created" not in refused, "the namespace does not enforce 'restricted'"
+        return said.count("(server dry run)")
 
     def rights(self, file, *options):
         result = run_command([program("kinf"), "config", "rbac", *options, file], {"NODE_NAME": "node", "KINF_STORE": ""})
@@ -112,6 +125,9 @@ def main():
         made = manifests.rights(MANIFESTS / "base/kinf.yaml")
         assert made == (MANIFESTS / "base/rbac.yaml").read_text(), "run: NODE_NAME=node kinf config rbac base/kinf.yaml >base/rbac.yaml"
         assert made == manifests.rights(MANIFESTS / "serve/kinf.yaml")
+        operator = MANIFESTS / "operator/sidecar"
+        made = manifests.rights(operator / "kinf.yaml", "--name", "operator-kinf", "-n", "operator-system", "--service-account", "operator")
+        assert made == (operator / "rbac.yaml").read_text(), "its kinf.yaml says how to make it again"
         print(f"{manifests.dry_run()} objects of packaging/kubernetes pass the server's dry run")
         for name, case in CASES.items():
             print(f"{name}: {manifests.case(name, *case)} feeds live with the rights that kinf config rbac prints, and no others")
@@ -120,7 +136,7 @@ def main():
         raise
     finally:
         cluster.remove()
-        subprocess.run(["kubectl", "--kubeconfig", cluster.kubeconfig, "delete", "namespace", "kinf-system", "--wait=false",
+        subprocess.run(["kubectl", "--kubeconfig", cluster.kubeconfig, "delete", "namespace", "kinf-system", "operator-system", "--wait=false",
                         "--ignore-not-found"], check=False, capture_output=True)
         workspace.close()
 

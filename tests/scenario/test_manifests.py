@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.process import program
+from harness.process import program, run_command
 from harness.tls import Authority
 
 MANIFESTS = Path(__file__).resolve().parents[2] / "packaging" / "kubernetes"
@@ -131,3 +131,27 @@ def test_a_pod_finds_the_service_and_has_what_in_cluster_clients_read(node):
     assert (sources["configMap"]["name"], sources["configMap"]["items"]) == (ca["metadata"]["name"], [{"key": "ca.crt", "path": "ca.crt"}])
     assert sources["downwardAPI"]["items"][0]["path"] == "namespace"
     assert pod["spec"]["automountServiceAccountToken"] is False
+
+
+def test_an_operator_reads_the_store_of_its_sidecar_or_of_its_node(tmp_path):
+    config = yaml.safe_load((MANIFESTS / "operator/sidecar/kinf.yaml").read_text())
+    pods = {name: load(f"operator/{name}/deployment.yaml")["Deployment"]["spec"]["template"]["spec"] for name in ("sidecar", "node")}
+    sidecar, = pods["sidecar"]["initContainers"]
+    assert (sidecar["restartPolicy"], sidecar["args"]) == ("Always", ["run", "--config", "/etc/kinf/kinf.yaml"])
+    # The operator looks for the store at its start.
+    assert sidecar["startupProbe"]["exec"]["command"] == ["kinf", "status", "--check", "--config", "/etc/kinf/kinf.yaml"]
+    assert [m["mountPath"] for m in sidecar["volumeMounts"]] == ["/etc/kinf", str(Path(config["store"]).parent), config["runtimeDir"]]
+    assert pods["sidecar"]["securityContext"]["fsGroup"] == int(config["group"])
+    assert pods["node"]["securityContext"]["supplementalGroups"] == [int(config["group"])]
+    for pod in pods.values():
+        operator, = pod["containers"]
+        assert operator["env"] == [{"name": "KINF_STORE", "value": config["store"]}]
+        assert operator["volumeMounts"] == [{"name": "store", "mountPath": str(Path(config["store"]).parent), "readOnly": True},
+                                            {"name": "run", "mountPath": config["runtimeDir"]}]
+        assert {"store", "run"} <= {volume["name"] for volume in pod["volumes"]}
+    config.update(store=str(tmp_path / "store"), runtimeDir=str(tmp_path / "run"))
+    file = tmp_path / "kinf.yaml"
+    file.write_text(yaml.safe_dump(config))
+    made = run_command([program("kinf"), "config", "rbac", "--name", "operator-kinf", "-n", "operator-system",
+                        "--service-account", "operator", file], {"KINF_STORE": ""})
+    assert made.stdout == (MANIFESTS / "operator/sidecar/rbac.yaml").read_text(), "the kinf.yaml says how to make it"
