@@ -100,28 +100,27 @@ func (w *nameWalk) end() error {
 }
 
 func (l *listing) openFeed() (bool, error) {
-	for len(l.set) > 0 {
-		f := l.set[0]
-		l.set = l.set[1:]
-		q := &l.query
-		prefix := q.Prefix
-		if f.Namespaced && q.Namespace != "" {
-			prefix = q.Namespace + "/" + q.Prefix
-		} else if f.Namespaced && q.Prefix != "" {
-			return false, say(ErrSyntax, "a prefix of names needs a namespace")
-		}
-		plan, err := l.s.plan(f, q, l.selector)
-		if err != nil {
-			return false, err
-		}
-		l.feed, l.plan = f, plan
-		if plan.byValue {
-			l.found, err = l.s.candidates(plan, []byte(prefix), q.After)
-			return true, err
-		}
-		return true, l.walk.open(l.s, f.ID, prefix, q.After)
+	if len(l.set) == 0 {
+		return false, nil
 	}
-	return false, nil
+	f, q := l.set[0], &l.query
+	l.set = l.set[1:]
+	prefix := q.Prefix
+	if f.Namespaced && q.Namespace != "" {
+		prefix = q.Namespace + "/" + q.Prefix
+	} else if f.Namespaced && q.Prefix != "" {
+		return false, say(ErrSyntax, "a prefix of names needs a namespace")
+	}
+	plan, err := l.s.plan(f, q, l.selector)
+	if err != nil {
+		return false, err
+	}
+	l.feed, l.plan = f, plan
+	if plan.byValue {
+		l.found, err = l.s.candidates(plan, []byte(prefix), q.After)
+		return true, err
+	}
+	return true, l.walk.open(l.s, f.ID, prefix, q.After)
 }
 
 // relevant returns the listed feeds of a set that a query depends on. One whose first list is under way

@@ -178,7 +178,7 @@ func (x *indexes) fill(n *index) error {
 		if i.shown.before(now) {
 			i.shown = now
 		}
-		for o, err := range s.List(f.Name, kinf.Query{Namespace: i.scope.Namespace}) {
+		for o, err := range s.List(f.Name, i.scope.narrow(kinf.Query{Namespace: i.scope.Namespace})) {
 			if err != nil {
 				return err
 			}
@@ -285,7 +285,7 @@ func (x *indexes) listIn(patient bool, query kinf.Query) (items []any, err error
 		query.Namespace = i.scope.Namespace
 	}
 	err = i.read(patient, func(s *kinf.Snapshot, f *kinf.Feed, _ position) error {
-		items, err = i.collect(s.List(f.Name, query))
+		items, err = i.collect(s.List(f.Name, i.scope.narrow(query)))
 		return err
 	})
 	if x.isEarly(err) {
@@ -327,7 +327,7 @@ func (i *Informer) names(s *kinf.Snapshot, f *kinf.Feed, namespace string) iter.
 		return s.Names(f, namespace)
 	}
 	return func(yield func(kinf.Name, error) bool) {
-		for o, err := range s.List(f.Name, kinf.Query{Namespace: namespace}) {
+		for o, err := range s.List(f.Name, i.scope.narrow(kinf.Query{Namespace: namespace})) {
 			selected := false
 			if err == nil {
 				selected, err = i.scope.selects(o)

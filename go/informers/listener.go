@@ -284,7 +284,8 @@ func (i *Informer) page(after string, from position) (objects []*kinf.Object, sh
 		}
 		objects, shown = nil, page{at: now}
 		n := 0
-		for object, err := range s.List(f.Name, kinf.Query{Namespace: i.scope.Namespace, After: after, Limit: pageSize}) {
+		query := i.scope.narrow(kinf.Query{Namespace: i.scope.Namespace, After: after, Limit: pageSize})
+		for object, err := range s.List(f.Name, query) {
 			if err != nil {
 				return err
 			}

@@ -5,12 +5,14 @@ package informers
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"kinf"
 )
@@ -106,6 +108,31 @@ func (s *Scope) find(snapshot *kinf.Snapshot) (*kinf.Feed, error) {
 // isWhole tells whether all objects of the namespace are of the scope.
 func (s *Scope) isWhole() bool {
 	return (s.Labels == nil || s.Labels.Empty()) && (s.Fields == nil || s.Fields.Empty())
+}
+
+var plainPath, plainValue = regexp.MustCompile(`^[A-Za-z.]+$`), regexp.MustCompile(`^[A-Za-z0-9._:/-]+$`)
+
+// narrow adds to a query what the store can compare of the selectors, by its indexes where it has them.
+// What it finds is still to be compared by selects: the API server's fields have defaults.
+func (s *Scope) narrow(query kinf.Query) kinf.Query {
+	add := func(to *string, text string) {
+		if *to != "" && text != "" {
+			*to += ","
+		}
+		*to += text
+	}
+	if s.Labels != nil {
+		add(&query.LabelSelector, s.Labels.String())
+	}
+	if s.Fields == nil || s.Metadata || s.Resource.Resource == "events" {
+		return query
+	}
+	for _, r := range s.Fields.Requirements() {
+		if r.Operator != selection.NotEquals && r.Value != "false" && plainPath.MatchString(r.Field) && plainValue.MatchString(r.Value) {
+			add(&query.FieldSelector, r.Field+"="+r.Value)
+		}
+	}
+	return query
 }
 
 // selects tells whether an object is of the scope. Its namespace is not compared if the feed holds

@@ -114,7 +114,7 @@ func (x *indexes) byPath(p *indexPath, value, selector string) (items []any, ans
 		if answered = name != ""; err != nil || !answered {
 			return err
 		}
-		items, err = i.collect(s.ByIndex(f.Name, name, value, query))
+		items, err = i.collect(s.ByIndex(f.Name, name, value, i.scope.narrow(query)))
 		return err
 	})
 	if x.isEarly(err) {
