@@ -133,13 +133,18 @@ static int open_store(
 	struct open_work *work, char *const *sources, const struct config_flags *flags)
 {
 	struct config_flags own = *flags;
+	char here[PATH_MAX] = "";
 	struct stat st;
 	int r = 0;
 
-	if (flags->store && *flags->store)
-		(void)snprintf(work->store, sizeof(work->store), "%s", flags->store);
-	else
+	/* kinf-serve's configuration is elsewhere. */
+	if (flags->store && *flags->store && *flags->store != '/' && !getcwd(here, sizeof(here)))
+		return err_set(-errno, "finding the current directory");
+	if (!flags->store || !*flags->store)
 		r = open_find_store(sources, work->store, sizeof(work->store));
+	else if ((size_t)snprintf(work->store, sizeof(work->store), "%s%s%s", here,
+			 *here ? "/" : "", flags->store) >= sizeof(work->store))
+		r = err_set(-ENAMETOOLONG, "'%s'", flags->store);
 	if (r < 0)
 		return r;
 	size_t end = strlen(work->store);

@@ -94,13 +94,31 @@ static void custom_put_column(
 	buf_byte(out, (uint8_t)after);
 }
 
+/* Finds the columns of a definition of v1beta1, as etcd has it: those of all versions. */
+static int custom_old_columns(struct bytes definition, struct bytes *ret_columns)
+{
+	struct value root, spec, columns;
+	int r = value_read(definition, &root);
+
+	if (r == 0)
+		r = value_find(&root, BYTES_LIT("spec"), &spec);
+	if (r == FOUND)
+		r = value_find(&spec, BYTES_LIT("additionalPrinterColumns"), &columns);
+	if (r == FOUND)
+		return value_document(&columns, ret_columns);
+	return r < 0 ? r : FOUND;
+}
+
 int custom_write_columns(struct bytes definition, const char *version, struct buf *out)
 {
 	struct bytes columns;
 	struct value list, column;
 	struct value_iter iter;
 	int r = custom_columns(definition, bytes_str(version), &columns);
+	bool is_old = r == FOUND && !columns.size;
 
+	if (is_old)
+		r = custom_old_columns(definition, &columns);
 	if (r != FOUND || !columns.size)
 		return r;
 	r = value_read(columns, &list);
@@ -112,7 +130,7 @@ int custom_write_columns(struct bytes definition, const char *version, struct bu
 		custom_put_column(out, &column, "type", '\t');
 		custom_put_column(out, &column, "format", '\t');
 		custom_put_column(out, &column, "priority", '\t');
-		custom_put_column(out, &column, "jsonPath", '\t');
+		custom_put_column(out, &column, is_old ? "JSONPath" : "jsonPath", '\t');
 		custom_put_column(out, &column, "description", '\n');
 	}
 	return r < 0 ? r : buf_error(out);

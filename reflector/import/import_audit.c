@@ -10,7 +10,6 @@
 
 #include "common/err.h"
 #include "common/text/timestamp.h"
-#include "common/value/value.h"
 
 #define AUDIT_USER "kinformer/audit-user"
 
@@ -67,8 +66,7 @@ static bool audit_read(struct import *import, struct bytes body, struct audit_ev
 
 /* ---- the annotation ----------------------------------------------------- */
 
-/* Copies MAP to OUT, except for its member KEY, for the caller to add. Opens the map. */
-static int audit_copy(const struct value *map, const char *key, struct buf *out, size_t *ret_opened,
+int import_copy_map(const struct value *map, const char *key, struct buf *out, size_t *ret_opened,
 	uint32_t *ret_count, struct value *ret_member)
 {
 	struct value_iter iter;
@@ -104,13 +102,14 @@ static int audit_annotate(struct import *import, const struct value *object, str
 	uint32_t n_root, n_middle, n_inner;
 
 	buf_reset(out);
-	int r = audit_copy(object, "metadata", out, &root, &n_root, &metadata);
+	int r = import_copy_map(object, "metadata", out, &root, &n_root, &metadata);
 	value_put_string(out, BYTES_LIT("metadata"));
 	if (r == 0)
-		r = audit_copy(&metadata, "annotations", out, &middle, &n_middle, &annotations);
+		r = import_copy_map(
+			&metadata, "annotations", out, &middle, &n_middle, &annotations);
 	value_put_string(out, BYTES_LIT("annotations"));
 	if (r == 0)
-		r = audit_copy(&annotations, AUDIT_USER, out, &inner, &n_inner, &old);
+		r = import_copy_map(&annotations, AUDIT_USER, out, &inner, &n_inner, &old);
 	if (r < 0)
 		return r;
 	value_put_string(out, BYTES_LIT(AUDIT_USER));

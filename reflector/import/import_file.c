@@ -6,6 +6,7 @@
 
 #include "common/err.h"
 #include "common/value/yaml_values.h"
+#include "reflector/import/bolt.h"
 #include "reflector/net/scan.h"
 #include "reflector/record/object.h"
 
@@ -161,8 +162,11 @@ int import_file(void *arg, const struct source_file *file)
 		at++;
 	if (r == 0 && *file->path && file_is_other_array(input.piece + at, input.size - at))
 		return 0;
+	bool etcd = r == 0 && bolt_is_known(input.piece, input.size);
 	bool json = at < input.size && (input.piece[at] == '{' || input.piece[at] == '[');
-	if (r == 0 && at < input.size)
+	if (etcd)
+		r = import_etcd(import, file);
+	else if (r == 0 && at < input.size)
 		r = json ? file_read_json(import, &input) : file_read_yaml(import, &input);
 	if (import_is_bad_input(r)) {
 		import_skip(import, file->name, import->line, "", r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by the import group: import.c (sources become lists), import_file.c (files become
- * objects), import_audit.c (audit events become objects), import_object.c (objects become records),
- * import_feeds.c (kinds become feeds).
+ * objects), import_audit.c (audit events become objects), import_etcd.c (so do keys of etcd, bolt.c
+ * reads the file), import_object.c (objects become records), import_feeds.c (kinds become feeds).
  */
 #ifndef REFLECTOR_IMPORT_IMPORT_INTERNAL_H
 #define REFLECTOR_IMPORT_IMPORT_INTERNAL_H
@@ -11,6 +11,7 @@
 
 #include "common/buf.h"
 #include "common/value/json.h"
+#include "common/value/value.h"
 #include "reflector/feed/list.h"
 #include "reflector/import/import.h"
 #include "reflector/import/source.h"
@@ -37,7 +38,8 @@ struct import_feed {
 	char rv[64]; /* the newest of its objects */
 };
 
-/* The kinds of input: an object of a dump; one that was written or deleted, by an audit log. */
+/* The kinds of input: an object of a dump; one that was written or deleted, by an audit log or a
+ * snapshot of etcd. */
 enum import_change { IMPORT_LISTED, IMPORT_WRITE, IMPORT_DELETION };
 
 struct import {
@@ -94,6 +96,14 @@ int import_delete(struct import *import, struct bytes group, struct bytes resour
 
 /* Takes an audit event. Returns as import_object(). */
 int import_audit(struct import *import, struct bytes body);
+/* Copies MAP to OUT, except for its member KEY, for the caller to add. Opens the map. */
+int import_copy_map(const struct value *map, const char *key, struct buf *out, size_t *ret_opened,
+	uint32_t *ret_count, struct value *ret_member);
+
+/* ---- import_etcd.c ------------------------------------------------------- */
+
+/* Takes all revisions in FILE, a bbolt file. Returns as import_file(). */
+int import_etcd(struct import *import, const struct source_file *file);
 
 /* ---- import_feeds.c ------------------------------------------------------ */
 

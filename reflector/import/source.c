@@ -117,7 +117,7 @@ static int source_entry(struct source_walk *walk, int directory, const char *nam
 	if (S_ISDIR(st.st_mode))
 		return source_visit(walk, TAKE_FD(fd), depth + 1);
 	struct source_input input = {.fd = fd};
-	const struct source_file file = {whole, walk->path, source_read, &input};
+	const struct source_file file = {whole, walk->path, source_read, &input, &input.fd};
 	return walk->options->file(walk->options->arg, &file);
 }
 
@@ -168,7 +168,7 @@ int source_walk(const char *source, const struct source_options *options)
 		return source_visit(&walk, TAKE_FD(opened), 0);
 	}
 	int r = source_fill(&input);
-	struct source_file file = {source, "", source_read, &input};
+	struct source_file file = {source, "", source_read, &input, &input.fd};
 	if (r < 0)
 		return r;
 	return archive_is_known(input.head, input.size) ? archive_walk(&file, options)

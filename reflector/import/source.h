@@ -19,6 +19,7 @@ struct source_file {
 	/* Reads up to SIZE bytes. Returns: 0, *RET_SIZE is 0 at the end; errors. */
 	int (*read)(void *arg, void *room, size_t size, size_t *ret_size);
 	void *arg;
+	const int *fd; /* for reading at any place; NULL: only as a stream */
 };
 
 struct source_options {

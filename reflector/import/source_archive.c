@@ -164,7 +164,8 @@ static int archive_member(struct archive_walk *walk, struct archive_entry *entry
 	int r = 0;
 
 	if (raw) {
-		const struct source_file whole = {walk->file->name, "", archive_read_member, walk};
+		const struct source_file whole = {
+			walk->file->name, "", archive_read_member, walk, NULL};
 
 		return options->file(options->arg, &whole);
 	}
@@ -179,8 +180,8 @@ static int archive_member(struct archive_walk *walk, struct archive_entry *entry
 		options->skipped(options->arg, name, r);
 		return 0;
 	}
-	const struct source_file file = {
-		name, strncmp(path, "./", 2) == 0 ? path + 2 : path, archive_read_member, walk};
+	const struct source_file file = {name, strncmp(path, "./", 2) == 0 ? path + 2 : path,
+		archive_read_member, walk, NULL};
 	return options->file(options->arg, &file);
 }
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import socket
+import struct
 import tarfile
 import zipfile
 
@@ -373,3 +374,134 @@ def test_an_audit_log_is_the_history_of_a_cluster(store):
     dump = write(store.directory / "dump", {"pods.json": json.dumps({"kind": "List", "items": [a[0], pod("c", resourceVersion="4")]})})
     store.kinf("import", dump, store.directory / "audit.log", "--store", store.directory / "both", check=True)
     assert pods(store, store.directory / "both") == ["pod/a", "pod/c"], "a log deletes nothing that it does not name"
+
+
+# ---- snapshots of etcd -----------------------------------------------------------------------------
+
+PAGE = 4096
+
+
+def number(value):
+    out = b""
+    while value > 127:
+        out += bytes([value & 127 | 128])
+        value >>= 7
+    return out + bytes([value])
+
+
+def field(tag, value):
+    return number(tag << 3 | 2) + number(len(value)) + value if isinstance(value, bytes) else number(tag << 3) + number(value)
+
+
+def revision(number_, key, value=b"", gone=False):
+    """A row of etcd's bucket."""
+    row = field(1, key.encode()) + field(2, 1) + field(3, number_) + field(4, 1) + field(5, value)
+    return struct.pack(">QcQ", number_, b"_", 0) + b"t" * gone, field(1, key.encode()) if gone else row
+
+
+def leaf(page, rows, bucket=False):
+    heads, at = b"", 16 * len(rows)
+    for i, (key, value) in enumerate(rows):
+        heads += struct.pack("<IIII", bucket, at - 16 * i, len(key), len(value))
+        at += len(key) + len(value)
+    more = max(0, at + 16 - 1) // PAGE
+    return (struct.pack("<QHHI", page, 2, len(rows), more) + heads + b"".join(k + v for k, v in rows)).ljust(PAGE * (more + 1), b"\0")
+
+
+def branch(page, children):
+    heads = b"".join(struct.pack("<IIQ", 16 * len(children) - 16 * i, 0, child) for i, child in enumerate(children))
+    return (struct.pack("<QHHI", page, 1, len(children), 0) + heads).ljust(PAGE, b"\0")
+
+
+def meta(page, root, txid=1):
+    body = struct.pack("<IIIIQQQQQ", 0xED0CDAED, 2, PAGE, 0, root, 0, 2**64 - 1, 99, txid)
+    total = 0xCBF29CE484222325
+    for byte in body:
+        total = (total ^ byte) * 0x100000001B3 % 2**64
+    return (struct.pack("<QHHI", page, 4, 0, 0) + body + struct.pack("<Q", total)).ljust(PAGE, b"\0")
+
+
+def snapshot(*rows, per_leaf=3):
+    """A bbolt file: the root with etcd's buckets, a branch, leaves."""
+    leaves, children, page = b"", [], 4
+    for i in range(0, len(rows), per_leaf):
+        children.append(page)
+        leaves += leaf(page, rows[i:i + per_leaf])
+        page = 4 + len(leaves) // PAGE
+    inline = struct.pack("<QQ", 0, 0) + struct.pack("<QHHI", 0, 2, 1, 0) + struct.pack("<IIII", 0, 16, 1, 1) + b"ab"
+    root = leaf(2, [(b"alarm", inline), (b"key", struct.pack("<QQ", 3, 0)), (b"meta", inline)], bucket=True)
+    return meta(0, 77, txid=1) + meta(1, 2, txid=2) + root + branch(3, children) + leaves
+
+
+def etcd_json(obj):
+    return json.dumps({**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}}).encode()
+
+
+def index(name, size):
+    return {**INDEX, "metadata": {**INDEX["metadata"], "name": name, "uid": f"u-{name}"}, "spec": {"size": size, "text": "x" * 3000}}
+
+
+OLD_CRD = {**CRD, "apiVersion": "apiextensions.k8s.io/v1beta1", "spec": {
+    **CRD["spec"], "versions": [{"name": "v1", "served": True, "storage": True}],
+    "additionalPrinterColumns": [{"name": "Size", "type": "integer", "JSONPath": ".spec.size"}]}}
+INDEX_KEY = "/registry/example.com/indices/web/"
+SNAPSHOT = snapshot(
+    revision(2, "compact_rev_key", b"1"),
+    revision(3, "/registry/apiextensions.k8s.io/customresourcedefinitions/indices.example.com", etcd_json(OLD_CRD)),
+    revision(4, INDEX_KEY + "one", etcd_json(index("one", 1))),
+    revision(5, INDEX_KEY + "two", etcd_json(index("two", 2))),
+    revision(6, "/registry/pods/web/a", b"k8s\0" + field(1, field(1, b"v1") + field(2, b"Pod")) + field(2, b"\x0a\x00")),
+    revision(7, "/registry/pods/web/a", b"k8s\0" + field(1, field(1, b"v1") + field(2, b"Pod"))),
+    revision(8, INDEX_KEY + "one", etcd_json(index("one", 3))),
+    revision(9, INDEX_KEY + "two", gone=True),
+    revision(10, "/registry/secrets/web/s", b"k8s:enc:aescbc:v1:key1:xxxx"))
+
+
+def test_a_snapshot_of_etcd_gives_custom_resources_and_their_history(store):
+    path, target = store.directory / "snap.db", store.directory / "made"
+    path.write_bytes(SNAPSHOT + b"\x01" * 32)  # etcdctl appends a hash
+    result = store.kinf("import", path, "--store", target)
+    assert result.status == 1 and len(skipped(result)) == 1
+    assert "3 versions are left out (Pod 2, (encrypted) 1)" in result.stderr
+    store.kinf("verify", "--deep", "--store", target, check=True)
+    assert store.kinf("get", "ix", "-A", "--store", target, check=True).stdout == "NAMESPACE   NAME   SIZE\nweb         one    3\n"
+    one = index("one", 3)
+    one["metadata"]["resourceVersion"] = "8"
+    assert store.kinf("get", "ix", "-n", "web", "one", "-o", "json", "--store", target, check=True).json == one
+    log = store.kinf("log", "indices.example.com", "-o", "json", "--store", target, check=True).lines
+    assert [(line["type"], line["key"], line["resourceVersion"]) for line in log] == [
+        ("ADDED", "web/one", "4"), ("ADDED", "web/two", "5"), ("MODIFIED", "web/one", "8"), ("DELETED", "web/two", "5")]
+    ask = "import os, subprocess; print(os.environ['KINF_STORE'])"
+    opened = store.kinf("open", path, "--store", os.path.relpath(store.directory / "kept"), "--", "/usr/bin/python3", "-c", ask)
+    assert opened.status == 0 and os.path.isabs(opened.stdout.strip()), opened
+
+
+def hostile():
+    cut = SNAPSHOT
+    yield "cut", cut[:5 * PAGE + 100], "is not in the file"
+    yield "a head alone", cut[:PAGE], "is not in the file, which may be cut"
+    yield "both metas", cut[:24] + b"x" * 8 + cut[32:PAGE + 24] + b"x" * 8 + cut[PAGE + 32:], "with both meta pages damaged"
+    yield "a cycle", cut[:3 * PAGE] + branch(3, [3]) + cut[4 * PAGE:], "page 3 is in it twice"
+    yield "a page for two", cut[:3 * PAGE] + branch(3, [4, 4]) + cut[4 * PAGE:], "page 4 is in it twice"
+    yield "a meta page", cut[:3 * PAGE] + branch(3, [0]) + cut[4 * PAGE:], "page 0 is not in the file"
+    count = bytearray(cut)
+    count[3 * PAGE + 10:3 * PAGE + 12] = b"\xff\xff"
+    yield "rows", bytes(count), "page 3 has more rows than can be"
+    more = bytearray(cut)
+    more[3 * PAGE + 12:3 * PAGE + 16] = b"\xff\xff\xff\xff"
+    yield "further pages", bytes(more), "page 3 is larger than can be"
+    size = bytearray(cut)
+    size[4 * PAGE + 16 + 12:4 * PAGE + 16 + 16] = b"\xff\xff\xff\xff"
+    yield "a row's size", bytes(size), "page 4 has a row outside of it"
+    kind = bytearray(cut)
+    kind[4 * PAGE + 8] = 16
+    yield "a free list", bytes(kind), "page 4 is neither a branch nor a leaf"
+    yield "no bucket", cut[:2 * PAGE] + leaf(2, [(b"alarm", b"x" * 40)], bucket=True) + cut[3 * PAGE:], "without the bucket 'key'"
+    yield "no revision", snapshot((b"x", b"y")), "it has a row that is no revision of etcd"
+
+
+@pytest.mark.parametrize(("name", "data", "sentence"), list(hostile()), ids=[case[0] for case in hostile()])
+def test_a_damaged_snapshot_is_named(store, name, data, sentence):
+    (store.directory / "snap.db").write_bytes(data)
+    result = store.kinf("import", store.directory / "snap.db", "--store", store.directory / "made")
+    assert result.status == 1 and sentence in result.stderr, (name, result)

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reflector/import/bolt.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+
+#define HEADER 16 /* of a page: number, flags (2 bytes), rows (2), further pages (4) */
+#define FLAGS  8
+#define ROWS   10
+#define MORE   12
+
+#define IS_BRANCH 0x01
+#define IS_LEAF   0x02
+
+/* A meta page, after its header. */
+#define META_MAGIC    UINT32_C(0xed0cdaed)
+#define META_SIZE     64
+#define META_VERSION  4
+#define META_PAGE     8
+#define META_ROOT     16
+#define META_TXID     48
+#define META_CHECKSUM 56
+
+#define ROW         16 /* a branch's: offset, key size, page; a leaf's: flags, offset, two sizes */
+#define IS_BUCKET   1
+#define BUCKET_SIZE 16 /* its root page, a counter; root 0: its page follows */
+
+#define PAGE_MIN  1024
+#define PAGE_MAX  ((size_t)64 << 10)
+#define HELD_MAX  ((size_t)256 << 20) /* bytes of pages in memory */
+#define FILE_MAX  ((uint64_t)1 << 40)
+#define DEPTH_MAX 32
+
+struct bolt {
+	int fd;
+	size_t page_size;
+	uint64_t pages;
+	uint8_t *seen; /* a bit for each page */
+	size_t held;   /* bytes of the pages in memory */
+	const char *bucket;
+	bolt_row_fn *fn;
+	void *arg;
+};
+
+/* A page in memory. */
+struct bolt_run {
+	uint8_t *data;
+	size_t size;
+};
+
+static int bolt_damaged(uint64_t page, const char *how)
+{
+	return err_say(ERR_CORRUPT, "it is a damaged bbolt file: page %" PRIu64 " %s", page, how);
+}
+
+static int bolt_pread(int fd, void *room, size_t size, uint64_t at, size_t *ret_size)
+{
+	*ret_size = 0;
+	while (*ret_size < size) {
+		ssize_t n = pread(
+			fd, (uint8_t *)room + *ret_size, size - *ret_size, (off_t)(at + *ret_size));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(-errno, "reading");
+		if (n == 0)
+			break;
+		*ret_size += (size_t)n;
+	}
+	return 0;
+}
+
+/* ---- the newest state ---------------------------------------------------- */
+
+static bool meta_is_good(const uint8_t *meta)
+{
+	uint64_t sum = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+	for (size_t i = 0; i < META_CHECKSUM; i++)
+		sum = (sum ^ meta[i]) * UINT64_C(0x100000001b3);
+	size_t page = le32_get(meta + META_PAGE);
+	return le32_get(meta) == META_MAGIC && le32_get(meta + META_VERSION) == 2 &&
+	       page >= PAGE_MIN && page <= PAGE_MAX && !(page & (page - 1)) &&
+	       sum == le64_get(meta + META_CHECKSUM);
+}
+
+bool bolt_is_known(const void *head, size_t size)
+{
+	return size >= HEADER + META_SIZE && le32_get((const uint8_t *)head + HEADER) == META_MAGIC;
+}
+
+/* Finds the newer one of the two meta pages, the second one behind the first for any size. */
+static int bolt_open(struct bolt *bolt, uint64_t *ret_root)
+{
+	uint8_t head[HEADER + META_SIZE], *meta = head + HEADER;
+	uint64_t newest = 0;
+	struct stat st;
+	size_t n;
+
+	if (fstat(bolt->fd, &st) < 0)
+		return err_set(-errno, "looking at it");
+	for (size_t at = 0; at <= PAGE_MAX; at = at ? at * 2 : PAGE_MIN) {
+		int r = bolt_pread(bolt->fd, head, sizeof(head), at, &n);
+
+		if (r < 0)
+			return r;
+		if (n < sizeof(head) || !meta_is_good(meta) ||
+			(at && at != le32_get(meta + META_PAGE)) ||
+			(bolt->page_size && le64_get(meta + META_TXID) < newest))
+			continue;
+		newest = le64_get(meta + META_TXID);
+		bolt->page_size = le32_get(meta + META_PAGE);
+		*ret_root = le64_get(meta + META_ROOT);
+	}
+	if (!bolt->page_size)
+		return err_say(ERR_CORRUPT, "it is a bbolt file with both meta pages damaged");
+	if ((uint64_t)st.st_size > FILE_MAX)
+		return err_say(ERR_TOO_LARGE, "it is larger than 1 TiB");
+	bolt->pages = (uint64_t)st.st_size / bolt->page_size;
+	bolt->seen = calloc(bolt->pages / 8 + 1, 1);
+	return bolt->seen ? 0 : err_set(-ENOMEM, "reading a bbolt file");
+}
+
+/* ---- pages --------------------------------------------------------------- */
+
+/* Reads PAGE with its further pages. */
+static int bolt_read(struct bolt *bolt, uint64_t page, struct bolt_run *ret_run)
+{
+	uint8_t header[HEADER];
+	size_t n;
+
+	if (page < 2 || page >= bolt->pages)
+		return bolt_damaged(page, "is not in the file, which may be cut");
+	if (bolt->seen[page / 8] & 1u << page % 8)
+		return bolt_damaged(page, "is in it twice");
+	bolt->seen[page / 8] |= (uint8_t)(1u << page % 8);
+	int r = bolt_pread(bolt->fd, header, HEADER, page * bolt->page_size, &n);
+	if (r < 0)
+		return r;
+	uint64_t more = le32_get(header + MORE);
+	if (n < HEADER || le64_get(header) != page)
+		return bolt_damaged(page, "has another number");
+	if (more >= bolt->pages - page || (more + 1) * bolt->page_size > HELD_MAX - bolt->held)
+		return bolt_damaged(page, "is larger than can be");
+	ret_run->size = (size_t)(more + 1) * bolt->page_size;
+	bolt->held += ret_run->size;
+	ret_run->data = malloc(ret_run->size);
+	if (!ret_run->data)
+		return err_set(-ENOMEM, "a page of a bbolt file");
+	r = bolt_pread(bolt->fd, ret_run->data, ret_run->size, page * bolt->page_size, &n);
+	return r == 0 && n < ret_run->size ? bolt_damaged(page, "is not in the file") : r;
+}
+
+/* Returns the SIZE bytes AT of a page; no data: they are not in it. */
+static struct bytes run_bytes(const struct bolt_run *run, uint64_t at, uint64_t size)
+{
+	return at > run->size || size > run->size - at ? BYTES_NONE
+						       : BYTES(run->data + at, (size_t)size);
+}
+
+/* ---- trees --------------------------------------------------------------- */
+
+static int bolt_tree(struct bolt *bolt, uint64_t page, unsigned depth);
+
+static int bolt_rows(struct bolt *bolt, uint64_t page, const struct bolt_run *run, unsigned depth);
+
+/* Goes into the bucket of a root's row. An inline one has its page in VALUE. */
+static int bolt_enter(struct bolt *bolt, uint64_t page, struct bytes value)
+{
+	if (value.size < BUCKET_SIZE)
+		return bolt_damaged(page, "has a bucket that can't be");
+	uint64_t root = le64_get(value.data);
+	const struct bolt_run run = {
+		(uint8_t *)(uintptr_t)value.data + BUCKET_SIZE, value.size - BUCKET_SIZE};
+	bolt->bucket = NULL; /* it is found */
+	if (root)
+		return bolt_tree(bolt, root, 1);
+	return run.size < HEADER ? bolt_damaged(page, "has a bucket that can't be")
+				 : bolt_rows(bolt, page, &run, 1);
+}
+
+static int bolt_leaf_row(struct bolt *bolt, uint64_t page, const struct bolt_run *run, size_t at)
+{
+	const uint8_t *row = run->data + at;
+	uint64_t offset = at + (uint64_t)le32_get(row + 4), size = le32_get(row + 8);
+	struct bytes key = run_bytes(run, offset, size);
+	struct bytes value = run_bytes(run, offset + size, le32_get(row + 12));
+	bool is_bucket = le32_get(row) & IS_BUCKET;
+
+	if (!key.data || !value.data)
+		return bolt_damaged(page, "has a row outside of it");
+	if (!bolt->bucket)
+		return is_bucket ? 0 : bolt->fn(bolt->arg, key, value);
+	return is_bucket && bytes_equal(key, bytes_str(bolt->bucket))
+		       ? bolt_enter(bolt, page, value)
+		       : 0;
+}
+
+static int bolt_rows(struct bolt *bolt, uint64_t page, const struct bolt_run *run, unsigned depth)
+{
+	unsigned flags = le16_get(run->data + FLAGS), n = le16_get(run->data + ROWS);
+	bool of_root = bolt->bucket;
+	int r = 0;
+
+	if (flags != IS_BRANCH && flags != IS_LEAF)
+		return bolt_damaged(page, "is neither a branch nor a leaf");
+	if (n > (run->size - HEADER) / ROW)
+		return bolt_damaged(page, "has more rows than can be");
+	for (size_t at = HEADER; n-- > 0 && r == 0; at += ROW) {
+		if (of_root && !bolt->bucket)
+			break; /* the bucket is over */
+		r = flags == IS_LEAF ? bolt_leaf_row(bolt, page, run, at)
+				     : bolt_tree(bolt, le64_get(run->data + at + 8), depth + 1);
+	}
+	return r;
+}
+
+static int bolt_tree(struct bolt *bolt, uint64_t page, unsigned depth)
+{
+	struct bolt_run run = {NULL, 0};
+	int r = depth > DEPTH_MAX ? bolt_damaged(page, "is deeper than can be")
+				  : bolt_read(bolt, page, &run);
+
+	if (r == 0)
+		r = bolt_rows(bolt, page, &run, depth);
+	bolt->held -= run.size;
+	free(run.data);
+	return r;
+}
+
+int bolt_walk(int fd, const char *bucket, bolt_row_fn *fn, void *arg)
+{
+	struct bolt bolt = {.fd = fd, .bucket = bucket, .fn = fn, .arg = arg};
+	uint64_t root = 0;
+	int r = bolt_open(&bolt, &root);
+
+	if (r == 0)
+		r = bolt_tree(&bolt, root, 1);
+	free(bolt.seen);
+	return r == 0 && bolt.bucket
+		       ? err_say(ERR_PROTOCOL, "it is a bbolt file without the bucket '%s'", bucket)
+		       : r;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The keys of etcd: each revision that is not compacted becomes a version, in their order. Custom
+ * resources, their definitions and APIServices are kept as JSON. The other kinds are protobuf, or
+ * encrypted: they are counted and named.
+ */
+#include "reflector/import/import_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "reflector/import/bolt.h"
+
+#define ETCD_BUCKET  "key"
+#define REVISION     17 /* bytes of a row's key: a revision, '_', a number within it */
+#define IS_TOMBSTONE 't'
+#define KINDS_MAX    200
+#define KIND_NAME    64
+#define KINDS_SHOWN  400 /* bytes */
+
+/* The fields of mvccpb.KeyValue. */
+struct etcd_value {
+	struct bytes key, value;
+	uint64_t revision;
+};
+
+struct etcd_walk {
+	struct import *import;
+	struct source_file file; /* its path is that of the key: it has the plural */
+	char path[1024];
+	char kinds[KINDS_MAX][KIND_NAME];
+	uint64_t counts[KINDS_MAX], others;
+	size_t n_kinds;
+};
+
+/* ---- protobuf ------------------------------------------------------------ */
+
+static bool etcd_number(struct bytes *rest, uint64_t *ret_number)
+{
+	const uint8_t *p = rest->data;
+
+	*ret_number = 0;
+	for (size_t i = 0; i < rest->size && i < 10; i++) {
+		*ret_number |= (uint64_t)(p[i] & 0x7f) << 7 * i;
+		if (p[i] & 0x80)
+			continue;
+		*rest = BYTES(p + i + 1, rest->size - i - 1);
+		return true;
+	}
+	return false;
+}
+
+/* Reads the next field of a message: its number, or its bytes. Returns false at the end, and for
+ * one that can't be read. */
+static bool etcd_field(
+	struct bytes *rest, uint64_t *ret_tag, uint64_t *ret_number, struct bytes *ret_text)
+{
+	*ret_text = BYTES_NONE;
+	if (!etcd_number(rest, ret_tag) || ((*ret_tag & 7) != 0 && (*ret_tag & 7) != 2) ||
+		!etcd_number(rest, ret_number))
+		return false;
+	if ((*ret_tag & 7) == 0)
+		return true;
+	if (*ret_number > rest->size)
+		return false;
+	*ret_text = BYTES(rest->data, *ret_number);
+	*rest = BYTES((const uint8_t *)rest->data + *ret_number, rest->size - *ret_number);
+	return true;
+}
+
+static bool etcd_read_value(struct bytes row, struct etcd_value *ret_value)
+{
+	uint64_t tag, number;
+	struct bytes text;
+
+	*ret_value = (struct etcd_value){.key = BYTES_NONE};
+	while (row.size) {
+		if (!etcd_field(&row, &tag, &number, &text))
+			return false;
+		if (tag == (1 << 3 | 2))
+			ret_value->key = text;
+		else if (tag == 3 << 3)
+			ret_value->revision = number;
+		else if (tag == (5 << 3 | 2))
+			ret_value->value = text;
+	}
+	return ret_value->key.size > 0;
+}
+
+/* ---- what can't be read -------------------------------------------------- */
+
+/* Writes the kind of VALUE, a runtime.Unknown after "k8s" and a NUL, or why there is none. */
+static void etcd_kind(struct bytes value, char kind[KIND_NAME])
+{
+	uint64_t tag, number;
+	struct bytes type, text;
+
+	(void)snprintf(kind, KIND_NAME, "%s",
+		bytes_starts(value, BYTES_LIT("k8s:enc:")) ? "(encrypted)" : "(no object)");
+	if (!bytes_starts(value, BYTES("k8s", 4)))
+		return;
+	value = BYTES((const uint8_t *)value.data + 4, value.size - 4);
+	if (!etcd_field(&value, &tag, &number, &type) || tag != (1 << 3 | 2))
+		return;
+	while (type.size && etcd_field(&type, &tag, &number, &text))
+		if (tag == (2 << 3 | 2))
+			(void)snprintf(kind, KIND_NAME, "%.*s", BYTES_ARG(text));
+}
+
+static void etcd_count(struct etcd_walk *walk, struct bytes value)
+{
+	char kind[KIND_NAME];
+	size_t i = 0;
+
+	etcd_kind(value, kind);
+	while (i < walk->n_kinds && strcmp(walk->kinds[i], kind) != 0)
+		i++;
+	if (i == KINDS_MAX) {
+		walk->others++;
+		return;
+	}
+	if (i == walk->n_kinds)
+		memcpy(walk->kinds[walk->n_kinds++], kind, KIND_NAME);
+	walk->counts[i]++;
+}
+
+static void etcd_report(struct etcd_walk *walk)
+{
+	char names[KINDS_SHOWN] = "";
+	uint64_t total = walk->others;
+	size_t n = 0;
+
+	for (size_t i = 0; i < walk->n_kinds; i++) {
+		total += walk->counts[i];
+		if (n + KIND_NAME + 24 < sizeof(names))
+			n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s %" PRIu64,
+				i ? ", " : "", walk->kinds[i], walk->counts[i]);
+		else if (n < sizeof(names) - 5)
+			n = (size_t)snprintf(names + n, sizeof(names) - n, " ...") + sizeof(names);
+	}
+	if (total)
+		import_skip(walk->import, walk->import->file->name, 0, "",
+			err_say(ERR_UNSUPPORTED,
+				"built-in kinds of etcd are protobuf, which can't be read yet: "
+				"%" PRIu64 " versions are left out (%s)",
+				total, names));
+}
+
+/* ---- objects ------------------------------------------------------------- */
+
+/* Writes BODY with the revision as its resourceVersion, which etcd does not keep. */
+static int etcd_stamp(struct import *import, struct bytes body, uint64_t revision)
+{
+	struct buf *out = &import->annotated;
+	struct value root, metadata, old;
+	char text[24];
+	size_t outer, inner;
+	uint32_t n_outer, n_inner;
+	int r = value_read(body, &root);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(text, sizeof(text), "%" PRIu64, revision);
+	buf_reset(out);
+	r = import_copy_map(&root, "metadata", out, &outer, &n_outer, &metadata);
+	value_put_string(out, BYTES_LIT("metadata"));
+	if (r == 0)
+		r = import_copy_map(&metadata, "resourceVersion", out, &inner, &n_inner, &old);
+	if (r < 0)
+		return r;
+	value_put_string(out, BYTES_LIT("resourceVersion"));
+	value_put_string(out, bytes_str(text));
+	value_close(out, inner, n_inner + 1);
+	value_close(out, outer, n_outer + 1);
+	return buf_error(out);
+}
+
+/* Deletes the object of the key PATH, .../GROUP/PLURAL/[NAMESPACE/]NAME, if its kind is known. */
+static int etcd_delete(struct import *import, const char *path)
+{
+	char middle[2 * IMPORT_NAME];
+	int r = 0;
+
+	for (size_t i = 0; i < import->n_feeds && r == 0; i++) {
+		const struct import_kind *kind = &import->feeds[i].kind;
+
+		size_t n = (size_t)snprintf(
+			middle, sizeof(middle), "/%s/%s/", kind->group, kind->plural);
+		const char *found = strstr(path, middle);
+		if (found)
+			r = import_delete(import, bytes_str(kind->group), bytes_str(kind->plural),
+				BYTES_NONE, bytes_str(found + n));
+	}
+	return r;
+}
+
+/* Takes the plural of the object that was stored last from its key. */
+static void etcd_take_plural(struct import *import, const char *path)
+{
+	struct import_kind *kind = &import->feeds[import->last_feed].kind;
+	char middle[IMPORT_NAME + 2];
+
+	(void)snprintf(middle, sizeof(middle), "/%s/", kind->group);
+	const char *found = strstr(path, middle);
+	if (found)
+		found += strlen(middle);
+	if (found && *kind->group && strcspn(found, "/") < sizeof(kind->plural))
+		(void)snprintf(kind->plural, sizeof(kind->plural), "%.*s", (int)strcspn(found, "/"),
+			found);
+}
+
+static int etcd_object(struct etcd_walk *walk, const struct etcd_value *value)
+{
+	struct import *import = walk->import;
+	uint64_t stored = import->stored;
+
+	buf_reset(&import->body);
+	int r = json_parse(import->parser, value->value, NULL, &import->body);
+	if (r == 0)
+		r = etcd_stamp(import, buf_bytes(&import->body), value->revision);
+	if (r == 0) {
+		r = import_object(import, buf_bytes(&import->annotated), BYTES_NONE, BYTES_NONE);
+		if (import->stored > stored)
+			etcd_take_plural(import, walk->path);
+		return r;
+	}
+	if (!import_is_bad_input(r))
+		return r;
+	import->objects++;
+	import_skip(import, walk->file.name, 0, walk->path, r);
+	return 0;
+}
+
+static int etcd_row(void *arg, struct bytes key, struct bytes row)
+{
+	struct etcd_walk *walk = arg;
+	struct etcd_value value;
+	bool gone =
+		key.size == REVISION + 1 && ((const uint8_t *)key.data)[REVISION] == IS_TOMBSTONE;
+
+	if ((key.size != REVISION && !gone) || !etcd_read_value(row, &value))
+		return err_say(ERR_CORRUPT, "it has a row that is no revision of etcd");
+	(void)snprintf(walk->path, sizeof(walk->path), "%.*s", BYTES_ARG(value.key));
+	if (gone)
+		return etcd_delete(walk->import, walk->path);
+	if (value.value.size && *(const char *)value.value.data == '{')
+		return etcd_object(walk, &value);
+	if (value.key.size && *(const char *)value.key.data == '/')
+		etcd_count(walk, value.value); /* else it is a key of etcd's own */
+	return 0;
+}
+
+int import_etcd(struct import *import, const struct source_file *file)
+{
+	static struct etcd_walk walk; /* the process reads one file at a time */
+	uint64_t audit_ns = import->audit_ns;
+
+	if (!file->fd)
+		return err_say(ERR_UNSUPPORTED,
+			"it is a snapshot of etcd in an archive: unpack it, and import the file");
+	walk = (struct etcd_walk){.import = import, .file = *file};
+	walk.file.path = walk.path;
+	import->file = &walk.file;
+	import->change = IMPORT_WRITE;
+	if (import->time_ns > audit_ns)
+		import->audit_ns = import->time_ns;
+	int r = bolt_walk(*file->fd, ETCD_BUCKET, etcd_row, &walk);
+	import->change = IMPORT_LISTED;
+	import->file = file;
+	etcd_report(&walk);
+	return r;
+}
