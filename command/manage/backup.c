@@ -19,22 +19,22 @@
 #include "common/err.h"
 #include "reader/handle.h"
 
-int backup_report(void *arg, uint64_t bytes, uint64_t total)
+int backup_wait(void *arg)
 {
 	struct backup *backup = arg;
 	int number = signals_next(backup->signals);
 
-	ticker_show(&backup->ticker, bytes >> 20, total >> 20, "MiB");
 	if (number > 0 && number != SIGHUP && number != SIGCHLD)
 		return err_say(-EINTR, "interrupted: nothing was made");
 	return 0;
 }
 
-int backup_report_bytes(void *arg, uint64_t bytes)
+int backup_report(void *arg, uint64_t bytes, uint64_t total)
 {
 	struct backup *backup = arg;
 
-	return backup_report(arg, bytes, backup->total);
+	ticker_show(&backup->ticker, bytes >> 20, total >> 20, "MiB");
+	return backup_wait(arg);
 }
 
 int backup_require_room(const char *path, uint64_t bytes)
@@ -72,20 +72,18 @@ static int backup_choose_scratch(char path[PATH_MAX])
 				      strlen(given), PATH_MAX - 1);
 }
 
-/* Writes the store NAME of the partial directory as a tar: to OUT, or if that is -1 to FILE
- * there. */
-static int backup_write_tar(struct backup *backup, const char *name, int out, const char *file)
+/* Writes the store at PATH as a tar: to OUT, or if that is -1 to FILE in the partial directory. */
+static int backup_write_tar(struct backup *backup, const char *path, int out, const char *file)
 {
-	AUTO_FD int store = openat(backup->partial.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	AUTO_FD int made =
 		out >= 0 ? -1
 			 : openat(backup->partial.fd, file,
 				   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	if (store < 0 || (out < 0 && made < 0))
+	if (out < 0 && made < 0)
 		return err_set(-errno, "making the backup");
-	backup->ticker.what = "writing the backup";
-	int r = tar_write(store, out >= 0 ? out : made, backup_report_bytes, backup);
+	ticker_clear(&backup->ticker);
+	int r = tar_write(path, out >= 0 ? out : made, backup_wait, backup);
 	if (r == 0 && made >= 0 && fsync(made) < 0)
 		r = err_set(-errno, "writing the backup");
 	return r;
@@ -116,9 +114,9 @@ static int backup_make(struct backup *backup, struct kinf_snapshot *snapshot, co
 		r = snapshot_copy(snapshot->snapshot, path, backup_report, backup);
 	kinf_snapshot_reset(snapshot); /* the rest needs no pages of the store */
 	if (r == 0 && is_stdout)
-		r = backup_write_tar(backup, "store", STDOUT_FILENO, NULL);
+		r = backup_write_tar(backup, path, STDOUT_FILENO, NULL);
 	else if (r == 0 && !is_directory)
-		r = backup_write_tar(backup, "store", -1, "tar");
+		r = backup_write_tar(backup, path, -1, "tar");
 	return r < 0 || is_stdout ? r
 				  : partial_end(&backup->partial, is_directory ? "store" : "tar");
 }

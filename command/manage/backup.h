@@ -22,9 +22,9 @@ struct backup {
 
 void backup_release(struct backup *backup);
 
-/* Show the progress. Return -EINTR after SIGINT or SIGTERM. For snapshot_copy() and tar.h. */
+/* Return -EINTR after SIGINT or SIGTERM. backup_report() shows the progress of snapshot_copy(). */
 int backup_report(void *backup, uint64_t bytes, uint64_t total);
-int backup_report_bytes(void *backup, uint64_t bytes);
+int backup_wait(void *backup);
 
 /* Prints the needed and the free room at PATH. Returns 0; -ENOSPC: too little. */
 int backup_require_room(const char *path, uint64_t bytes);

@@ -22,29 +22,23 @@
 #define EXTRACTED "backup"
 #define RESTORED  "store"
 
-/* Unpacks the tar FILE ("-": standard input) in the partial directory. */
-static int restore_extract(struct backup *backup, const char *file)
+/* Unpacks the tar FILE ("-": standard input) to EXTRACTED in the partial directory, whose path is
+ * PATH. */
+static int restore_extract(struct backup *backup, const char *file, const char *path)
 {
 	bool is_stdin = strcmp(file, "-") == 0;
 	AUTO_FD int opened = is_stdin ? -1 : open(file, O_RDONLY | O_CLOEXEC);
-	AUTO_FD int directory = -1;
 	struct stat st;
 	int fd = is_stdin ? STDIN_FILENO : opened;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(-errno, "'%s'", file);
-	backup->total = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 	/* The store exists twice for a time, and the tar may be on this disk. */
-	int r = backup_require_room(backup->partial.directory, 2 * backup->total);
+	int r = backup_require_room(
+		backup->partial.directory, S_ISREG(st.st_mode) ? 2 * (uint64_t)st.st_size : 0);
 	if (r == 0 && mkdirat(backup->partial.fd, EXTRACTED, 0700) < 0)
 		r = err_set(-errno, "making the directory");
-	if (r < 0)
-		return r;
-	directory = openat(backup->partial.fd, EXTRACTED, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (directory < 0)
-		return err_set(-errno, "making the directory");
-	backup->ticker.what = "reading the backup";
-	return tar_read(fd, directory, backup_report_bytes, backup);
+	return r < 0 ? r : tar_read(fd, path, backup_wait, backup);
 }
 
 /* Copies the store SOURCE to RESTORED in the partial directory. NAME is the user's name for it. */
@@ -80,10 +74,10 @@ static int restore_make(struct backup *backup, const char *source, const char *t
 		return err_set(-errno, "'%s'", source);
 	bool is_directory = strcmp(source, "-") != 0 && S_ISDIR(st.st_mode);
 	int r = partial_begin(&backup->partial, target, PARTIAL_DIRECTORY);
-	if (r == 0 && !is_directory)
-		r = restore_extract(backup, source);
 	if (r == 0)
 		r = partial_path(&backup->partial, EXTRACTED, extracted);
+	if (r == 0 && !is_directory)
+		r = restore_extract(backup, source, extracted);
 	if (r == 0)
 		r = restore_copy(backup, is_directory ? source : extracted, source);
 	return r < 0 ? r : partial_end(&backup->partial, RESTORED);
