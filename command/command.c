@@ -324,11 +324,8 @@ int command_open_directory(const char *directory, uint64_t end_ns, struct kinf *
 	if (r == 0 && (*ret_kinf)->is_untrusted && !(*ret_kinf)->is_damaged)
 		(void)fprintf(stderr,
 			"note: '%s' is the copy of a store whose daemons ran or were killed, or "
-			"the machine stopped: it was checked, and no fault was found%s\n",
-			path,
-			(*ret_kinf)->is_known
-				? " (by an earlier command; no file has changed since)"
-				: "");
+			"the machine stopped: it was checked, and no fault was found\n",
+			path);
 	if (r == 0 && (*ret_kinf)->is_damaged) {
 		CLEANUP(kinf_snapshot_close) struct kinf_snapshot *probe = NULL;
 		int opened = kinf_snapshot_open(*ret_kinf, &probe);

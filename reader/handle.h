@@ -26,7 +26,6 @@ struct kinf {
 	bool is_untrusted;
 	bool is_damaged;  /* the check found faults */
 	char damage[600]; /* the sentence about them */
-	bool is_known;    /* an earlier process has checked it (checked.h) */
 	char *directory;
 	uint64_t index_wait_ns; /* limit of snapshot_renew_at() */
 };

@@ -11,7 +11,6 @@
 #include "common/cleanup.h"
 #include "common/config/config.h"
 #include "common/err.h"
-#include "reader/checked.h"
 #include "reader/handle.h"
 #include "reader/handled.h"
 #include "store/env/forks.h"
@@ -209,15 +208,8 @@ int kinf_open_checked(
 	kinf->check = is_command;
 	kinf->forks = forks_count();
 	kinf->is_untrusted = r == 0 && store_is_untrusted(kinf->store);
-	struct checked checked = {.line = ""};
-	if (kinf->is_untrusted && is_command)
-		checked_identify(store_home(kinf->store), &checked);
-	kinf->is_known = checked_is_known(&checked);
-	if (kinf->is_untrusted && !kinf->is_known) {
+	if (kinf->is_untrusted)
 		r = kinf_check_store(kinf, fault, arg);
-		if (r == 0 && is_command)
-			checked_remember(store_home(kinf->store), &checked);
-	}
 	kinf->is_damaged = r == ERR_CORRUPT && kinf->is_untrusted;
 	if (kinf->is_damaged)
 		(void)snprintf(kinf->damage, sizeof(kinf->damage), "%s", err_text(r));
