@@ -40,13 +40,11 @@
 #include "store/env/home.h"
 #include "store/env/text_file.h"
 
-#define WAIT_MS               200             /* the longest sleep */
-#define SERVE_TICKETS         "serve.tickets" /* in the runtime directory */
-#define SERVE_TICKETS_SECONDS ((time_t)24 * 3600)
-#define ACCEPT_PAUSE_NS       (UINT64_C(100) * 1000000)
-#define RENEW_PAUSE_NS        (UINT64_C(10) * 1000000000)
-#define ACCEPTS_AT_ONCE       256
-#define DESCRIPTORS_SPARE     256 /* for the store, and for decisions */
+#define WAIT_MS           200 /* the longest sleep */
+#define ACCEPT_PAUSE_NS   (UINT64_C(100) * 1000000)
+#define RENEW_PAUSE_NS    (UINT64_C(10) * 1000000000)
+#define ACCEPTS_AT_ONCE   256
+#define DESCRIPTORS_SPARE 256 /* for the store, and for decisions */
 /* freed bytes since the last trim */
 #define TRIM_AFTER ((uint64_t)8 << 20)
 #define TRIM_QUIET ((uint64_t)2 << 20) /* a second, while it is put off */
@@ -118,8 +116,8 @@ static int check_files(const struct config *config)
 		{"serve.review.cert", s->review_certificate},
 		{"serve.review.key", s->review_key},
 	};
-	const struct tls_files listening = {s->certificate, s->key, s->client_ca, NULL};
-	const struct tls_files asking = {s->review_certificate, s->review_key, NULL, NULL};
+	const struct tls_files listening = {s->certificate, s->key, s->client_ca};
+	const struct tls_files asking = {s->review_certificate, s->review_key, NULL};
 	enum tls_part part;
 	int r = 0;
 
@@ -296,49 +294,15 @@ static int serve_collect_names(const struct serve *serve, struct serve_names *na
 	return r;
 }
 
-/* Reads the keys of session tickets from the runtime directory, so that clients of a killed
- * kinf-serve resume their sessions. Makes others if they are a day old. */
-static void serve_load_ticket_keys(const struct serve *serve, uint8_t keys[TLS_TICKET_KEYS])
-{
-	char text[2 * TLS_TICKET_KEYS + 2];
-	int runtime = home_runtime_fd(serve->home);
-	CLEANUP(cleanup_fd) int fd = -1;
-	struct stat st;
-	int r = text_file_read_line(runtime, SERVE_TICKETS, text, sizeof(text), &fd);
-	time_t now = time(NULL);
-	bool good = r == FOUND && strlen(text) == 2 * TLS_TICKET_KEYS && fstat(fd, &st) == 0 &&
-		    st.st_uid == geteuid() && !(st.st_mode & 077) && st.st_mtime <= now &&
-		    now - st.st_mtime < SERVE_TICKETS_SECONDS;
-
-	err_ignore(r < 0 ? r : 0, "other keys are made");
-	for (size_t i = 0; good && i < TLS_TICKET_KEYS; i++) {
-		int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
-
-		good = high >= 0 && low >= 0;
-		keys[i] = (uint8_t)((unsigned)high << 4 | (unsigned)low);
-	}
-	if (good)
-		return;
-	r = proc_random(keys, TLS_TICKET_KEYS);
-	for (size_t i = 0; i < TLS_TICKET_KEYS; i++)
-		(void)snprintf(text + 2 * i, 3, "%02x", keys[i]);
-	if (r == 0)
-		r = text_file_replace(runtime, SERVE_TICKETS, text, 0600);
-	err_ignore(r, "the clients of the next kinf-serve make whole handshakes");
-	explicit_bzero(text, sizeof(text));
-}
-
 /* Makes the certificates if the configuration names none, and reads them. */
 static int serve_load_tls(struct serve *serve)
 {
 	CLEANUP(serve_names_release) struct serve_names names = {0};
 	const struct config_serve *config = &serve->daemon->config->serve;
 	char certificate[64], key[64];
-	uint8_t ticket_keys[TLS_TICKET_KEYS] = {0};
-	struct tls_files files = {config->certificate, config->key, config->client_ca, ticket_keys};
+	struct tls_files files = {config->certificate, config->key, config->client_ca};
 	int r = 0;
 
-	serve_load_ticket_keys(serve, ticket_keys);
 	if (!files.certificate) {
 		(void)snprintf(certificate, sizeof(certificate),
 			"/proc/self/fd/%d/" TLS_CERTIFICATE, serve->directory_fd);
@@ -352,9 +316,7 @@ static int serve_load_tls(struct serve *serve)
 	}
 	if (r < 0)
 		return r;
-	r = serve->tls ? tls_reload(serve->tls, &files) : tls_open(&files, &serve->tls);
-	explicit_bzero(ticket_keys, sizeof(ticket_keys));
-	return r;
+	return serve->tls ? tls_reload(serve->tls, &files) : tls_open(&files, &serve->tls);
 }
 
 /* ---- listeners ---------------------------------------------------------- */

@@ -156,9 +156,7 @@ static int tls_load(struct tls_setting *setting, const struct tls_files *files)
 	/* Sessions are resumed by tickets, without memory here. */
 	(void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
 	if (!SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) ||
-		!SSL_CTX_set_num_tickets(context, 1) ||
-		(files->ticket_keys && SSL_CTX_set_tlsext_ticket_keys(context,
-					       (void *)files->ticket_keys, TLS_TICKET_KEYS) != 1))
+		!SSL_CTX_set_num_tickets(context, 1))
 		return tls_fail("setting TLS up");
 	(void)SSL_CTX_set_timeout(context, TLS_TICKET_SECONDS);
 	int r = tls_bind_sessions(setting, files->client_ca);

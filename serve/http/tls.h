@@ -23,12 +23,9 @@ struct tls_session;
 
 /* ---- contexts ----------------------------------------------------------- */
 
-#define TLS_TICKET_KEYS 80 /* bytes for session tickets, by OpenSSL's rules */
-
 struct tls_files {
 	const char *certificate, *key; /* PEM; the chain after the server's certificate */
 	const char *client_ca;         /* NULL: no certificates of clients are asked for */
-	const uint8_t *ticket_keys;    /* TLS_TICKET_KEYS bytes; NULL: of this process alone */
 };
 int tls_open(const struct tls_files *files, struct tls **ret_tls);
 /* Reads the files again for handshakes from now on; of running sessions only

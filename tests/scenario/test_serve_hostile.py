@@ -9,7 +9,6 @@ import select
 import signal
 import socket
 import ssl
-import stat
 import struct
 import subprocess
 import threading
@@ -364,37 +363,6 @@ def test_a_name_that_is_rebound_to_this_machine_gets_nothing(server, host):
 def test_requests_of_web_pages_get_nothing(server):
     text = server.curl("-k", "-H", "Origin: https://evil.example", f"https://127.0.0.1:{server.port}/api/v1/pods")
     assert " 403" in text.splitlines()[0] and "access-control-allow-origin" not in text.lower()
-
-
-# ---- TLS -------------------------------------------------------------------------------------------------------------
-
-
-def test_clients_of_a_killed_kinf_serve_resume_their_tls_sessions(workspace):
-    server = serve(workspace)
-    context = server.context()
-
-    def ask(session=None):
-        raw = socket.create_connection(("127.0.0.1", server.port), timeout=10 * PATIENCE)
-        with context.wrap_socket(raw, server_hostname="localhost", session=session) as connection:
-            connection.sendall(REQUEST)
-            assert read_answer(connection)[2] == b"ok"
-            return connection.session, connection.session_reused
-
-    session, reused = ask()
-    assert not reused
-    session, reused = ask(session)
-    assert reused
-    server.process().kill()
-    start(server.store, "kinf-serve-2")
-    session, reused = ask(session)
-    assert reused, "the keys of tickets are kept"
-    keys = next(server.store.runtime.glob("kinf-*/serve.tickets"))
-    assert stat.S_IMODE(keys.stat().st_mode) == 0o600
-    assert keys.read_text().strip() not in "".join(p.read_text(errors="replace") for p in server.directory.iterdir() if p.is_file())
-    keys.write_text("no keys\n")
-    server.store.processes[-1].kill()
-    start(server.store, "kinf-serve-3")
-    assert not ask(session)[1] and len(keys.read_text()) == 160
 
 
 # ---- TLS ---------------------------------------------------------------------------------------------------------------
