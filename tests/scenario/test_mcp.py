@@ -217,3 +217,4 @@ def test_without_daemons_the_answers_say_so(client, store):
             process.kill()
     eventually(lambda: ": offline" in client.call("get", resource="pods", output="name")[1].partition("\n")[0])
     assert client.text("get", resource="pods", output="name").endswith("pod/back\npod/front\n")
+    assert "not running" in client.text("status")
