@@ -129,6 +129,9 @@ func TestReadsAreThoseOfControllerRuntime(t *testing.T) {
 	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
 	theirs := start(t, cache.New, config, options)
 	ours := start(t, NewCache(Options{Store: w.Store, Require: true}), config, cache.Options{}) // the feed drops them
+	if c, ok := ours.(interface{ NeedLeaderElection() bool }); !ok || c.NeedLeaderElection() {
+		t.Error("the cache waits for the program to lead")
+	}
 	var pods corev1.PodList
 	if n := equal(t, ours, theirs, &pods); n != 100 {
 		t.Errorf("%d pods", n)

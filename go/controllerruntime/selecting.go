@@ -40,6 +40,9 @@ type selecting struct {
 	maker *maker
 }
 
+// NeedLeaderElection says that the cache also runs in a program that waits to lead.
+func (selecting) NeedLeaderElection() bool { return false }
+
 func (c selecting) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	o := client.ListOptions{}
 	o.ApplyOptions(options)
