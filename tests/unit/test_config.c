@@ -247,7 +247,8 @@ Test(config, each_key_of_a_feed_wrong_in_turn)
 					     "deployments.v1.apps"},
 		{FEED "colour: red",
 			"k.yaml:3: feeds[0].colour: unknown key; allowed here: resource, name, "
-			"namespaces, labelSelector, fieldSelector, objects, drop, indexes, resolve, "
+			"namespaces, labelSelector, fieldSelector, objects, drop, indexes, "
+			"resolve, "
 			"exclude, whenGone, pageSize, resync"},
 		{FEED "name: a/b", "k.yaml:3: feeds[0].name: not a name: 'a/b'; " NAME_RULE},
 		{FEED "namespaces: web", "k.yaml:3: feeds[0].namespaces: must be a list"},
