@@ -24,6 +24,9 @@ int command_replay(int argc, char **argv)
 
 	if (r == 0 && argc - first > 2)
 		r = options_bad(&options, "write one command");
+	if (r == 0 && first < argc && strcmp(argv[first], "step") != 0 &&
+		strcmp(argv[first], "run") != 0 && strcmp(argv[first], "stop") != 0)
+		r = options_bad(&options, "'%s' is no command: step, run or stop", argv[first]);
 	if (r != 0)
 		return command_usage(&options, r);
 	(void)snprintf(command, sizeof(command), "%s%s%s", argc > first ? argv[first] : "",
