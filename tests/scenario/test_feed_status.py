@@ -82,23 +82,6 @@ def test_a_run_without_faults_counts_no_error(simulator, store):
     eventually(lambda: reflector()["http.errors"] == 1)
 
 
-def test_c61_each_warning_of_the_server_is_logged_once(simulator, store):
-    """All feeds share the list of known warnings: a deprecated version makes one line, not one for each request."""
-    old = simulator.fault(path="/api/v1/", headers={"Warning": '299 - "v1 is deprecated"'})
-    store.configure(*FEEDS, **QUICK)
-    _, reflector = store.daemons()
-    live(store, simulator)
-    hits = simulator.fault_hits(old)
-    assert hits >= 2 * len(FEEDS), "each answer to a list or watch carries the warning"
-    simulator.clear_faults()
-    simulator.fault(path="/api/v1/", headers={"Warning": '299 - "v2 is better"'})
-    simulator.drop()
-    eventually(lambda: all(f["watches"] > 1 for f in status(store).values()))
-    live(store, simulator)
-    said = [line.partition("text=")[2] for line in reflector.log.splitlines() if " server_warning " in line]
-    assert said == ['"v1 is deprecated"', '"v2 is better"'], said
-
-
 def test_status_reports_what_the_daemons_use_and_where_followers_are(simulator, store):
     simulator.create("pods", 5)
     store.configure("pods")

@@ -180,15 +180,6 @@ def test_c47_a_feed_of_a_lost_resource_is_gone_and_keeps_its_objects(simulator, 
     assert store.objects("widgets") == truth
 
 
-def test_c33_a_list_waits_for_the_servers_retry_after(simulator, store):
-    simulator.create("pods", 2)
-    simulator.fault(verb="list", count=1, status=429, headers={"Retry-After": "2"}, body="{}")
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
-    refused, again = simulator.requests(verb="list", resource="pods")
-    assert again["time"] - refused["time"] >= 1.99
-
-
 def test_refusals_that_never_end_are_cut_off(simulator, store):
     """The body of a refusal must end within timeouts.answer, although an accepted watch may be silent for longer."""
     simulator.create("pods", 2)

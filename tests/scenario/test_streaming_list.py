@@ -9,7 +9,6 @@ from urllib.parse import parse_qs
 import pytest
 
 from harness import eventually
-from harness.follow import changes
 from harness.objects import pod
 from harness.store import whole
 
@@ -151,24 +150,6 @@ def test_c48_a_refused_stream_is_replaced_by_a_list_and_not_tried_again(simulato
     expire(simulator)
     eventually(lambda: len(verbs(simulator)) == 6)
     assert verbs(simulator)[3:] == ["watch", "list", "watch"]
-
-
-def test_c52_an_empty_stream_deletes_all_known_objects(simulator, store):
-    simulator.create("pods", 5)
-    _, reflector = store.configure(whole("pods"), **QUICK).daemons()
-    store.wait_equal(simulator, "pods")
-    follower = store.follower("watch", "pods", "-o", "json", "--no-initial")
-    eventually(lambda: "SYNC" in follower.out)
-    reflector.kill()
-    simulator.delete_many("pods")
-    simulator.compact()
-    simulator.forget_requests()
-    reflector.start()
-    eventually(lambda: store.objects("pods") == {})
-    assert verbs(simulator) == ["watch", "stream"]
-    deleted = eventually(lambda: (lines := [line for line in follower.lines if line["type"] == "DELETED"])[4:] and lines)
-    assert len(deleted) == len(changes(follower.lines)) == 5 and all(line["finalStateUnknown"] for line in deleted)
-    store.verify()
 
 
 @pytest.mark.parametrize("point", ["list.reconcile:1:kill", "journal.before_commit:2:kill", "journal.after_commit:2:kill"])

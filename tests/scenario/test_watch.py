@@ -89,15 +89,6 @@ def test_a_watch_that_spoke_and_ended_at_its_time_needs_no_probe(simulator, stor
     eventually(lambda: asked() > before)
 
 
-def test_c17_a_bookmark_moves_the_version_and_writes_no_record(simulator, store, watching):
-    before = store.last_event("pods")
-    simulator.create("nodes", 3)
-    simulator.bookmark()
-    eventually(lambda: store.feed_status("pods")["resourceVersion"] == simulator.rv)
-    assert store.last_event("pods") == before
-    store.kinf("wait", "pods", "--for", f"rv={simulator.rv}", "--timeout", "2m", check=True)
-
-
 def test_delete_and_recreate_are_two_events(simulator, store, watching):
     _, reflector = watching
     key = "web/again"
@@ -122,75 +113,6 @@ def test_delete_and_recreate_are_two_events(simulator, store, watching):
     past = eventually(lambda: re.search("^Deleted: ", text := described(), re.M) and text)
     assert re.findall(r"^  \d+ +([A-Z]+)", past, re.M) == ["ADDED", "DELETED", "ADDED", "DELETED"]
     assert re.search("^Name: +again$", past, re.M) and re.search(f"^Node: +{second['spec']['nodeName']}", past, re.M), past
-
-
-def test_c42_a_new_uid_in_a_modification_is_a_delete_and_an_add(simulator, store, watching):
-    simulator.put("pods", pod("again"))
-    store.wait_equal(simulator, "pods")
-    follower = store.follower("watch", "pods", "-o", "json", "--no-initial")
-    eventually(lambda: "SYNC" in follower.out)
-    now = simulator.truth("pods")["web/again"]
-    simulator.fault(
-        verb="watch", count=1, hold=True,
-        body=event("MODIFIED", typed(now, uid="another", resourceVersion=str(int(simulator.rv) + 1))),
-    )
-    simulator.drop()
-    eventually(lambda: len(changes(follower.lines)) >= 2)
-    assert changes(follower.lines) == [("DELETED", "web/again"), ("ADDED", "web/again")]
-
-
-def test_c38_replayed_events_change_nothing(simulator, store, watching):
-    follower = store.follower("watch", "pods", "-o", "json", "--no-initial")
-    eventually(lambda: "SYNC" in follower.out)
-    truth = simulator.truth("pods")
-    old = [dict(o, spec={"replayed": True}) for o in truth.values()]
-    equal = event("MODIFIED", typed(old[0]))
-    older = event("MODIFIED", typed(old[1], resourceVersion="1")) + event("DELETED", typed(old[2], resourceVersion="1"))
-    other_uid = event("DELETED", typed(old[3], uid="another", resourceVersion="1"))
-    replay = simulator.fault(verb="watch", count=1, hold=True, body=equal + older + other_uid)
-    simulator.drop()
-    eventually(lambda: simulator.fault_hits(replay) == 1)
-    simulator.put("pods", pod("after"))
-    simulator.drop()
-    store.wait_equal(simulator, "pods")
-    assert changes(follower.lines) == [("ADDED", "web/after")]
-    store.verify()
-
-
-@pytest.mark.parametrize("uid", ["another", None])
-def test_c71_a_deletion_of_another_uid_or_of_none_deletes_what_has_the_name(simulator, store, watching, uid):
-    simulator.put("pods", pod("lost"))
-    store.wait_equal(simulator, "pods")
-    follower = store.follower("watch", "pods", "-o", "json", "--no-initial")
-    eventually(lambda: "SYNC" in follower.out)
-    gone = typed(simulator.truth("pods")["web/lost"], resourceVersion=str(int(simulator.rv) + 1))
-    gone["metadata"] = {key: value for key, value in gone["metadata"].items() if key != "uid"} | ({"uid": uid} if uid else {})
-    simulator.fault(verb="watch", count=1, hold=True, body=event("DELETED", gone))
-    simulator.drop()
-    eventually(lambda: changes(follower.lines) == [("DELETED", "web/lost")])
-    assert "web/lost" not in store.objects("pods")
-    store.verify()
-
-
-def test_c66_an_unknown_deletion_is_ignored_and_a_missing_object_is_added(simulator, store, watching):
-    rv = int(simulator.rv)
-    unknown = typed(pod("unknown", uid="u1"), resourceVersion=str(rv + 1))
-    missing = typed(pod("missing", uid="u2"), resourceVersion=str(rv + 2))
-    simulator.fault(verb="watch", count=1, hold=True, body=event("DELETED", unknown) + event("MODIFIED", missing))
-    simulator.drop()
-    found = eventually(lambda: store.objects("pods").get("web/missing"))
-    assert found == missing and "web/unknown" not in store.objects("pods")
-    store.verify()
-
-
-def test_c20_c21_events_may_arrive_in_any_pieces(simulator, store, watching):
-    simulator.fault(verb="watch", chunk=1)
-    simulator.drop()
-    eventually(lambda: simulator.counters("pods")["watches"])
-    simulator.put("pods", pod("pieces", annotations={"grün": "日本 \U0001f600 \\ \" \u2028"}))
-    store.wait_equal(simulator, "pods")
-    simulator.clear_faults()
-    assert lists(simulator) == 0
 
 
 def test_an_event_of_a_megabyte_is_stored(simulator, store, watching):
@@ -297,16 +219,6 @@ def test_c29_c35_c36_invalid_events_do_not_stop_a_feed(simulator, store):
         store.wait_equal(simulator, resource)
     assert all(process.running for process in daemons)
     store.verify()
-
-
-def test_c30_a_watch_waits_for_the_servers_retry_after(simulator, store, watching):
-    rv = simulator.rv
-    simulator.fault(verb="watch", count=1, status=429, headers={"Retry-After": "2"}, body="{}")
-    simulator.drop()
-    eventually(lambda: len(simulator.requests(verb="watch")) == 2)
-    refused, again = simulator.requests(verb="watch")
-    assert again["time"] - refused["time"] >= 1.99 and f"resourceVersion={rv}" in again["query"]
-    assert lists(simulator) == 0
 
 
 def test_an_unreachable_server_is_reported_and_objects_stay(simulator, store, watching):
