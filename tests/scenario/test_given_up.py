@@ -22,7 +22,7 @@ OLDEST, GIVEN_UP, CLOSED = 256, 384, 2**64 - 1  # in the pin page (store/FORMAT.
 
 @pytest.fixture
 def pods(simulator, store):
-    simulator.create("pods", 1500, size=3000)
+    simulator.create("pods", 1000, size=3000)
     store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
     return store
@@ -77,7 +77,7 @@ def test_a_follower_that_was_stopped_goes_on_with_the_copy(simulator, pods):
     give_up(pods)
     follower.send(signal.SIGCONT)
     simulator.touch("pods", 10)
-    eventually(lambda: len(follower.lines) == 1500 + 1 + 20)
+    eventually(lambda: len(follower.lines) == 1000 + 1 + 20)
     assert replay(follower.lines) == simulator.truth("pods")
     pods.verify()
 
@@ -114,19 +114,19 @@ POD = ["pod-7", "-n", "ns-7"]
 
 
 COMMANDS = [
-    (["get", "pods", "-A", "-o", "json"], 700),
-    (["get", "pods", "-A", "-o", "yaml"], 700),
-    (["get", "pods", "-A", "-o", "name"], 700),
-    (["get", "pods", "-A"], 700),
+    (["get", "pods", "-A", "-o", "json"], 460),
+    (["get", "pods", "-A", "-o", "yaml"], 460),
+    (["get", "pods", "-A", "-o", "name"], 460),
+    (["get", "pods", "-A"], 460),
     (["get", "pods", *POD, "-o", "json"], 1),
-    (["export", "pods"], 700),
+    (["export", "pods"], 460),
     (["describe", "pods", *POD], 2),
     (["history", "pods", *POD], 1),
 ]
 
 
 def test_a_command_that_was_stopped_between_reading_and_printing_calls_nothing_damaged(simulator, pods):
-    simulator.touch("pods", 1500)
+    simulator.touch("pods", 1000)
     pods.wait_equal(simulator, "pods")
     for command, reads in COMMANDS:
         complete = pods.kinf(*command, check=True).stdout
@@ -137,7 +137,7 @@ def test_a_command_that_was_stopped_between_reading_and_printing_calls_nothing_d
     assert_nothing_was_reported(pods)
 
 
-@pytest.mark.parametrize("ticks", [1, 1400, 2500])
+@pytest.mark.parametrize("ticks", [1, 930, 1660])
 def test_verify_that_was_stopped_finds_no_fault(pods, ticks):
     verify = stopped(pods, [program("kinf"), "verify", "--deep"], {"KINF_FAIL": f"verify.tick:{ticks}:stop"})
     printed, errors = go_on(pods, verify)
@@ -146,7 +146,7 @@ def test_verify_that_was_stopped_finds_no_fault(pods, ticks):
     assert_nothing_was_reported(pods)
 
 
-@pytest.mark.parametrize("items", [1, 700, 1500])
+@pytest.mark.parametrize("items", [1, 460, 1000])
 def test_a_follower_that_was_stopped_in_the_middle_of_a_pass_begins_again(simulator, pods, items):
     follower = stopped(pods, [program("kinf"), "watch", "pods", "-o", "json", "--old"], {"KINF_FAIL": f"follow.item:{items}:stop"})
     give_up(pods)
@@ -157,8 +157,8 @@ def test_a_follower_that_was_stopped_in_the_middle_of_a_pass_begins_again(simula
 
     eventually(lambda: lines() and lines()[-1]["type"] == "SYNC")
     simulator.touch("pods", 10)
-    eventually(lambda: lines()[-1].get("event", 0) >= pods.last_event("pods") and len(since_lapped(lines())) == 1511)
-    assert lines()[-1512]["type"] == "LAPPED" and len(lines()) == 1512 + items - 1
+    eventually(lambda: lines()[-1].get("event", 0) >= pods.last_event("pods") and len(since_lapped(lines())) == 1011)
+    assert lines()[-1012]["type"] == "LAPPED" and len(lines()) == 1012 + items - 1
     assert replay(since_lapped(lines())) == simulator.truth("pods")
     follower.terminate()
     assert "damaged" not in follower.communicate(timeout=20 * PATIENCE)[1]
@@ -206,7 +206,7 @@ try:
     print("renewed without a word")
 except kinf.SnapshotExpired:
     snapshot.renew()
-assert len(list(snapshot.feed("pods"))) == 1500
+assert len(list(snapshot.feed("pods"))) == 1000
 """
 
 EVENTS = """
@@ -229,7 +229,7 @@ for event in kinf.Store().feed("pods").watch():
     else:
         assert event.object["metadata"]["name"] in event.key and event.key not in seen, event.key
         seen[event.key] = event.object
-assert lapsed == 1 and len(seen) == 1500, (lapsed, len(seen))
+assert lapsed == 1 and len(seen) == 1000, (lapsed, len(seen))
 """
 
 
