@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.." || exit 1
 # /proc/self/stat, in which it puts another state.
 TESTS="array base64 buf crc cursor_file datafile decimal doorbell entry env env_damage env_killed env_pages
 env_path env_room follow forks generation hashtable hints history index index_damage
-informer informer_wake journal journal_model journal_open json list pins pins_model postings queue ring ring_file ring_status
+informer informer_wake journal journal_open json list pins pins_model postings queue ring ring_file ring_status
 salvage scan snapshot sorted stats taken tables value verify verify_damage"
 root=${ARM64_ROOT:-build/arm64-root}
 LIMIT=600 # seconds for the tests of one program

@@ -20,7 +20,7 @@ from torture import Tally, arguments, program  # noqa: E402
 
 TESTS = ["as_of", "bloat", "cursor_file", "datafile", "env", "env_damage", "env_killed", "env_room", "faults", "feed_row",
          "follow", "follow_resync", "generation", "hints", "home", "home_check", "home_roles", "index", "index_damage",
-         "index_define", "journal", "journal_model", "journal_open", "names", "pins",
+         "index_define", "journal", "journal_open", "names", "pins",
          "pins_model", "pins_room", "pins_users", "postings", "readers", "rebuild", "replaced", "retention", "ring", "ring_file",
          "ring_status", "salvage", "snapshot", "snapshot_feeds", "snapshot_log", "stats", "taken",
          "verify", "verify_damage"]  # fmt: skip

@@ -10,7 +10,7 @@ Test(base64, written_as_the_standard_says)
 {
 	static const char *const pairs[][3] = {{"", "", ""}, {"f", "Zg==", "Zg"},
 		{"fo", "Zm8=", "Zm8"}, {"foo", "Zm9v", "Zm9v"}, {"foob", "Zm9vYg==", "Zm9vYg"},
-		{"\xfb\xff", "+/8=", "-_8"}};
+		{"\xfb\xff", "+/8=", "-_8"}, {"\xfb\xff\xbf", "+/+/", "-_-_"}};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		struct buf plain = BUF_INIT, url = BUF_INIT, back = BUF_INIT;
@@ -40,7 +40,8 @@ Test(base64, standard_form_reads_back_and_may_be_broken_into_lines)
 
 Test(base64, what_is_none_is_refused)
 {
-	static const char *const bad[] = {"Zg", "Zg=", "Z", "Zg==Zg==", "Z g=", "=", "Zm9v!"};
+	static const char *const bad[] = {"Zg", "Zg=", "Z", "Z===", "Zg===", "Zg=a",
+		"Zg==Zg==", "Z g=", "=", "Zm-_", "Zm9v!"};
 	static const char *const bad_url[] = {"Z", "Zg==", "+/8", "Zm 8"};
 	char *data;
 	size_t size;

@@ -369,56 +369,6 @@ Test(follow, a_pass_that_rests_does_not_begin_from_the_start_again)
 	replica_is_model();
 }
 
-/* Everything at once: lists, trims, restarts of the processor and of the follower. */
-static void live_through(unsigned seed)
-{
-	const struct follow_options options = {.max_hold_ns = dice(2) ? 1 : 0};
-
-	random_state = seed * 2654435761u + 1;
-	memset(w.replica, 0, sizeof(w.replica));
-	begin(&options);
-	for (unsigned step = 0; step < 300; step++) {
-		change_something();
-		if (dice(4) == 0) {
-			rig_commit(&w.rig);
-			rig_settle(&w.rig);
-		}
-		if (dice(40) == 0) {
-			rig_commit(&w.rig);
-			rig_restart(&w.rig);
-		}
-		if (dice(60) == 0) {
-			rig_commit(&w.rig);
-			rig_settle(&w.rig);
-			trim();
-		}
-		if (dice(3) == 0) {
-			int r = follow(dice(20));
-
-			cr_assert(r == FOUND || r == AGAIN, "%d %s", r, err_text(r));
-		}
-		if (dice(50) == 0 && follow_synced(w.follow))
-			go_on_from(NULL);
-		if (dice(20) == 0)
-			(void)follow_resync(w.follow); /* not before SYNC */
-		if (dice(8) == 0)
-			OK(follow_rest(w.follow));
-	}
-	close_lists();
-	drain();
-	cr_assert(follow_synced(w.follow));
-	replica_is_model();
-}
-
-Test(follow, random_lives_end_with_the_model)
-{
-	for (unsigned seed = 1; seed <= 8; seed++)
-		live_through(seed);
-	cr_assert_gt(w.lapses, 0);
-	cr_assert_gt(w.changes, 500);
-	cr_assert_gt(w.resyncs, 500);
-}
-
 static void on_alarm(int signal)
 {
 	(void)signal;

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "common/err.h"
-#include "common/text/base64.h"
 
 /* ---- a directory with files --------------------------------------------- */
 
@@ -473,40 +472,6 @@ Test(kubeconfig, k24_k25_pods_use_their_service_account)
 	cr_assert_str_eq(c->name_space, "other");
 	cr_assert_str_eq(c->ca.file, path_of("ca.crt"));
 	kubeconfig_free(&c);
-}
-
-/* ---- base64 ------------------------------------------------------------- */
-
-Test(base64, every_length_comes_back)
-{
-	static const struct {
-		const char *in, *out;
-	} cases[] = {{"", ""}, {"YQ==", "a"}, {"YWI=", "ab"}, {"YWJj", "abc"},
-		{"YW\nJj\r\nZA==\n", "abcd"}, {"+/+/", "\xfb\xff\xbf"}};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *data;
-		size_t size;
-
-		cr_assert_eq(base64_decode(bytes_str(cases[i].in), &data, &size), 0);
-		cr_assert_str_eq(data, cases[i].out);
-		cr_assert_eq(size, strlen(cases[i].out));
-		free(data);
-	}
-}
-
-Test(base64, anything_else_is_an_error)
-{
-	static const char *const cases[] = {
-		"Y", "YQ", "YQ=", "Y===", "=", "YQ==YQ==", "YQ=a", "YW J", "YQ-_", "YQ==="};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *data;
-		size_t size;
-
-		cr_assert_eq(base64_decode(bytes_str(cases[i]), &data, &size), ERR_SYNTAX, "%s",
-			cases[i]);
-	}
 }
 
 Test(kubeconfig, what_leads_to_another_server_or_user_is_no_longer_the_same)

@@ -173,54 +173,6 @@ Test(query, random_queries_give_what_brute_force_gives_in_key_order)
 	}
 }
 
-/* One page; how many objects it had. SEEN counts them. */
-static size_t read_page(struct kinf_query *query, unsigned seen[OBJECTS], char **token)
-{
-	struct kinf_object object;
-	struct kinf_listing *list;
-	size_t n = 0;
-	int r;
-
-	query->continue_token = *token;
-	OK(kinf_list(w.snapshot, query, &list));
-	while ((r = kinf_list_next(list, &object)) == KINF_FOUND) {
-		seen[pod_of(&object) - w.pods]++;
-		n++;
-	}
-	cr_assert_eq(r, KINF_END);
-	free(*token);
-	*token = kinf_list_continue(list) ? strdup(kinf_list_continue(list)) : NULL;
-	kinf_list_close(&list);
-	return n;
-}
-
-Test(query, pages_give_the_objects_of_the_first_page_s_state_once)
-{
-	for (unsigned round = 0; round < 60; round++) {
-		unsigned seen[OBJECTS] = {0}, pages = 0;
-		bool then[OBJECTS];
-		struct kinf_query query;
-		struct wanted wanted;
-		char *token = NULL;
-
-		pick(&wanted, &query);
-		query.limit = 1 + dice(12);
-		for (unsigned i = 0; i < OBJECTS; i++)
-			then[i] = takes(&wanted, &w.pods[i]);
-		do {
-			size_t n = read_page(&query, seen, &token);
-			cr_assert(token ? n == query.limit : n <= query.limit);
-			for (unsigned i = 0; i < 5; i++)
-				change_pod(&w.pods[dice(OBJECTS)]);
-			take();
-			cr_assert_lt(pages++, OBJECTS);
-		} while (token);
-		for (unsigned i = 0; i < OBJECTS; i++)
-			cr_assert_eq(seen[i], then[i], "%s/%s comes %u times", w.pods[i].namespace_,
-				w.pods[i].name, seen[i]);
-	}
-}
-
 Test(query, get_finds_what_is_there_and_nothing_else)
 {
 	for (unsigned i = 0; i < OBJECTS; i++) {
