@@ -39,9 +39,8 @@ def world(shared):
 def test_each_header_compiles_alone_as_cxx17(installed, tmp_path):
     assert len(HEADERS) == 6 and set(HEADERS) == {name[8:] for name in installed.files() if name.startswith("include/")}
     for header in HEADERS:
-        source = tmp_path / f"{header}.cpp"
-        source.write_text(f"#include <{header}>\n#include <{header}>\n")
-        installed.check_cxx(source)
+        (tmp_path / f"{header}.cpp").write_text(f"#include <{header}>\n#include <{header}>\n")
+    installed.check_cxx(*(tmp_path / f"{header}.cpp" for header in HEADERS))
 
 
 def test_no_function_has_the_name_of_a_type():

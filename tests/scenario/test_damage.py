@@ -93,7 +93,7 @@ def test_readers_of_a_truncated_database_fail_cleanly(sound, damaged, name):
 
 
 @pytest.mark.parametrize("name", ["journal", "index"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_readers_of_a_database_with_a_flipped_bit_serve_nothing_wrong(sound, damaged, name, seed):
     """Of an object's rows: its key is in each, and what follows it is covered by the same checksum."""
     chance = random.Random(seed)
@@ -108,18 +108,6 @@ def test_readers_of_a_database_with_a_flipped_bit_serve_nothing_wrong(sound, dam
         data[place] ^= bit
     file.write_bytes(data)
     assert "verify" in check_reads(sound, file.parents[2]), (key, at, bit)
-
-
-@pytest.mark.parametrize("name", ["journal", "index"])
-def test_no_bit_anywhere_makes_readers_serve_anything_wrong(sound, damaged, name):
-    """Most pages of the index are free ones, so not each flip is noticed."""
-    chance = random.Random(7)
-    for _ in range(6):
-        file = databases(damaged())[name]
-        data = bytearray(file.read_bytes())
-        data[chance.randrange(len(data.rstrip(b"\0")))] ^= 1 << chance.randrange(8)
-        file.write_bytes(data)
-        check_reads(sound, file.parents[2])
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_followers_go_on_while_the_index_is_built_again(simulator, store, filled
     eventually(lambda: processor.stopped, what=f"the processor at {point}")
     simulator.churn("pods", 200, 40)
     seen = len(follower.lines)
-    eventually(lambda: len(follower.lines) > seen + 200, what="events during the rebuild")
+    eventually(lambda: len(follower.lines) > seen + 60, what="events during the rebuild")
     simulator.churn("pods", 0)
     goes_on(simulator, follower)
     eventually(lambda: same_as(simulator, handler), what="the handler's calls")
@@ -138,7 +138,7 @@ def test_a_handler_that_reads_gets_its_change_or_is_told_to_try_again(simulator,
         return [(int(line["rv"]), line["cache"]) for line in calls(handler, "add", "update")]
 
     simulator.churn("pods", 200, 40)
-    eventually(lambda: len(caches()) > 300)
+    eventually(lambda: len(caches()) > 100)
     simulator.churn("pods", 0)
     eventually(lambda: same_as(simulator, handler))
     assert all(cache is None or cache != "again" and int(cache) >= rv for rv, cache in caches()), caches()
