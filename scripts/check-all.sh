@@ -107,6 +107,7 @@ one "a hoarder of snapshots" env KINF_BUILD=build/release /usr/bin/python3 tests
 one "build build/release/bench" make -j"$jobs" --no-print-directory VARIANT=release \
     build/release/bench/fill build/release/bench/latency
 one "rebuild of 1,000,000 objects" env KINF_BUILD=build/release /usr/bin/python3 tests/stress/rebuild.py
+one "model of pins, a commit more" env KINF_PINS_COMMITS=5 build/asan/unit/test_pins_model
 one "model, new worlds" build/asan/model/model --seconds 120
 for seed in 1 2 3; do
     one "model, long world $seed" build/asan/model/model --steps 10000 --seed "$seed"

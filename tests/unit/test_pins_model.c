@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMITS   5
 #define BUFFER    4
 #define TABLE     ((size_t)1 << 23)
 #define STACK_MAX ((size_t)1 << 21)
@@ -458,6 +457,9 @@ static const char *explore(enum mutant mutant, bool two, bool has_mark, bool clo
 				  [META_B + 1] = 1},
 		.floor = 1};
 
+	const char *deeper = getenv("KINF_PINS_COMMITS"); /* in `make check-all` */
+	int commits = deeper ? (int)strtol(deeper, NULL, 10) : 4;
+
 	run.mutant = mutant;
 	run.coarse = two;
 	run.has_mark = has_mark;
@@ -469,7 +471,7 @@ static const char *explore(enum mutant mutant, bool two, bool has_mark, bool clo
 	cr_assert(run.seen && run.stack);
 	for (int i = 0; i < PROCESSES; i++)
 		w.process[i] = (struct process){.left = two ? 1 : 2, .kills = 1, .alive = 1};
-	w.process[WRITER].left = closes ? 2 : two ? COMMITS - 1 : COMMITS;
+	w.process[WRITER].left = closes ? 2 : (uint8_t)(two ? commits - 1 : commits);
 	if (!two)
 		w.process[1] = (struct process){0};
 	visit(&w);
