@@ -71,55 +71,6 @@ def test_a_cursor_survives_a_killed_program(simulator, store, filled):
     assert process.stop() == 0
 
 
-def test_a_filtered_handler_gets_changes_that_cross_its_filter(simulator, store, filled):
-    """One informer has two handlers, one of them with a filter."""
-    process = informer(store, "--filter", "color=red")
-    red = lambda: [line for line in process.lines if line.get("filtered")]
-    every = lambda: [line for line in process.lines if not line.get("filtered")]
-    eventually(lambda: len(calls(process, "sync")) == 2)
-    assert [line["call"] for line in red()] == ["sync"], "nothing is red yet"
-    keys = sorted(simulator.truth("pods"))[:3]
-    for key in keys:
-        simulator.patch("pods", key, {"metadata": {"labels": {"color": "red"}}})
-    simulator.patch("pods", keys[0], {"metadata": {"labels": {"shade": "dark"}}})
-    simulator.patch("pods", keys[1], {"metadata": {"labels": {"color": "blue"}}})
-    simulator.delete("pods", keys[2])
-    eventually(lambda: replay(every()) == truth(simulator), what="the handler without a filter")
-    eventually(lambda: len(red()) == 7, what="the handler with one")
-    assert [(line["call"], line["key"]) for line in red()[1:]] == [
-        *(("add", key) for key in keys), ("update", keys[0]), ("delete", keys[1]), ("delete", keys[2])
-    ]
-    assert not any(line["initial"] for line in red() if line["call"] == "add")
-    assert [line["call"] for line in every() if line.get("key") == keys[1]] == ["add", "update", "update"]
-    assert process.stop() == 0
-
-
-def test_tracked_keys_turn_a_lapse_into_differences(simulator, store):
-    fill(simulator, store, retention={"time": "100ms", "size": "64MiB"})
-    process = synced(informer(store, "--track-keys"))
-    process.send(signal.SIGSTOP)
-    simulator.delete_many("pods", 10)
-    simulator.touch("pods", 10)
-    simulator.create("pods", 5, from_=1000)
-    store.wait_equal(simulator, "pods")
-
-    def trimmed():
-        simulator.touch("pods", 1)
-        status = store.kinf("status", "-o", "json", check=True).json["store"]
-        return status["horizon"] > status["lastEvent"] - 10
-
-    eventually(trimmed, what="the changes are trimmed")
-    before = len(process.lines)
-    process.send(signal.SIGCONT)
-    ends_equal(simulator, process)
-    eventually(lambda: len(calls(process, "sync")) == 2)
-    after = process.lines[before:]
-    assert not calls(process, "lapped")
-    assert len([line for line in after if line["call"] == "delete" and line["unknown"]]) == 10
-    assert len([line for line in after if line["call"] == "add" and not line["initial"]]) == 5
-    assert process.stop() == 0
-
-
 def test_an_informer_gets_objects_without_dropped_fields(simulator, store):
     simulator.create("pods", 5)
     store.configure({"resource": "pods", "drop": ["spec", "status"]}).daemons()

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -270,38 +269,6 @@ Test(env, child_is_told_to_open_its_own)
 	/* The child was not able to take our slot away; its own is cleared. */
 	cr_assert_eq(env_sweep_pins(env), 1);
 	put(env, "b", 1);
-	txn_abort(&txn);
-	env_close(&env);
-}
-
-Test(env, kill_of_a_writer_loses_nothing_committed)
-{
-	const char *path = scratch_path("e");
-
-	for (int round = 0; round < 5; round++) {
-		pid_t child = fork();
-		if (child == 0) {
-			struct env *env = open_env("e", ENV_WRITE);
-			char key[16];
-			(void)snprintf(key, sizeof(key), "%d", round);
-			put(env, key, 5000);
-			struct txn *txn = NULL;
-			void *place;
-			(void)txn_begin_write(env, &txn);
-			(void)txn_reserve(txn, 0, BYTES_LIT("lost"), 5000, 0, &place);
-			(void)kill(getpid(), SIGKILL);
-		}
-		int status;
-		cr_assert_eq(waitpid(child, &status, 0), child);
-		cr_assert(WIFSIGNALED(status));
-	}
-	cr_assert_not_null(path);
-	struct env *env = open_env("e", ENV_READ);
-	struct txn *txn = NULL;
-	uint64_t n;
-	cr_assert_eq(txn_begin_read(env, &txn), 0);
-	cr_assert_eq(txn_count(txn, 0, &n), 0);
-	cr_assert_eq(n, 5);
 	txn_abort(&txn);
 	env_close(&env);
 }
