@@ -303,7 +303,7 @@ check-real-faults: all ## a real API server of KINF_LAB=DIR is restarted, frozen
 check-differential: all $(B)/differential/libkinf $(B)/differential/work_queue ## work queue and handlers against client-go's; skipped where Go or it is missing
 	$(Q)scripts/check-differential.sh $(B) $(SEEDS)
 
-check-go-suites: all ## suites of others on the Go modules, against the cluster of KUBECONFIG=..., which is changed
+check-go-suites: all ## suites of client-go and controller-runtime on the Go modules, against the cluster of KUBECONFIG=..., which is changed
 	$(Q)KUBECONFIG='$(KUBECONFIG)' KINF_BUILD=$(B) scripts/check-go-suites.sh
 
 check-style: ## layers, foreign headers, banned calls, headers that compile alone
