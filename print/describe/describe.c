@@ -182,8 +182,9 @@ static void describe_put_labels(struct describe *d, const char *path)
 	describe_items_release(&all);
 }
 
+/* Appends each line of TEXT between BEFORE and AFTER, cut after MAX bytes. */
 static void describe_put_lines(
-	struct describe *d, struct bytes text, const char *before, size_t max)
+	struct describe *d, struct bytes text, const char *before, const char *after, size_t max)
 {
 	const char *next = text.data, *end = next + text.size;
 
@@ -194,8 +195,17 @@ static void describe_put_lines(
 		buf_str(d->row.text, before);
 		describe_text(d, BYTES(next, size > max ? max : size));
 		buf_str(d->row.text, size > max ? "..." : "");
+		buf_str(d->row.text, after);
 		next += size + 1;
 	} while (next <= end);
+}
+
+void describe_text_lines(struct describe *d, struct bytes text)
+{
+	char blanks[64];
+
+	(void)snprintf(blanks, sizeof(blanks), "%*s", 2 * d->level, "");
+	describe_put_lines(d, text, blanks, "\n", SIZE_MAX);
 }
 
 /* As labels; a long value, or one of several lines, stands below its key. Without what kubectl
@@ -218,9 +228,9 @@ static void describe_put_annotations(struct describe *d, const char *path)
 		buf_byte(d->row.text, ':');
 		if (value.size + key.size + 2 > ANNOTATION_MAX ||
 			(value.size && memchr(value.data, '\n', value.size)))
-			describe_put_lines(d, value, "\n\t  ", ANNOTATION_MAX - 2);
+			describe_put_lines(d, value, "\n\t  ", "", ANNOTATION_MAX - 2);
 		else
-			describe_put_lines(d, value, " ", ANNOTATION_MAX);
+			describe_put_lines(d, value, " ", "", ANNOTATION_MAX);
 	}
 	buf_str(d->row.text, n ? "" : "<none>");
 	describe_items_release(&all);

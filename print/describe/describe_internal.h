@@ -53,6 +53,19 @@ struct describe_line {
 	{ \
 		.level = -1 \
 	}
+#define LINES (const struct describe_line[])
+
+/* Lines of many kinds. */
+#define LINES_NAME \
+	{.line = "Name:\t{metadata.name}"}, \
+	{ \
+		.line = "Namespace:\t{metadata.namespace}" \
+	}
+#define LINES_LABELS \
+	{.line = "Labels:\t{metadata.labels:labels}"}, \
+	{ \
+		.line = "Annotations:\t{metadata.annotations:annotations}" \
+	}
 
 struct describe_kind {
 	const char *resource; /* "deployments.apps" */
@@ -84,6 +97,8 @@ void describe_template(struct describe *d, const char *template);
 void describe_indent(struct describe *d, int level);
 /* Appends TEXT. A tab in it ends a cell and a line feed a line, as in kubectl. */
 void describe_text(struct describe *d, struct bytes text);
+/* Appends each line of TEXT as a line, with the blanks of the level. */
+void describe_text_lines(struct describe *d, struct bytes text);
 
 /* Keeps R, if it is the first error. */
 void describe_note(struct describe *d, int r);

@@ -279,10 +279,8 @@ void describe_fields(struct describe *d)
 void describe_any(struct describe *d)
 {
 	static const struct describe_line names[] = {
-		{.line = "Name:\t{metadata.name}"},
-		{.line = "Namespace:\t{metadata.namespace}"},
-		{.line = "Labels:\t{metadata.labels:labels}"},
-		{.line = "Annotations:\t{metadata.annotations:annotations}"},
+		LINES_NAME,
+		LINES_LABELS,
 		END_OF_LINES,
 	};
 

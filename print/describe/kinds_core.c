@@ -10,34 +10,11 @@
 #include "print/describe/describe_internal.h"
 #include "print/redact.h"
 
-#define NAME \
-	{.line = "Name:\t{metadata.name}"}, \
-	{ \
-		.line = "Namespace:\t{metadata.namespace}" \
-	}
-#define LABELS \
-	{.line = "Labels:\t{metadata.labels:labels}"}, \
-	{ \
-		.line = "Annotations:\t{metadata.annotations:annotations}" \
-	}
-#define LINES (const struct describe_line[])
-
 /* ---- ConfigMaps and Secrets --------------------------------------------- */
 
-/* The lines of a value as they are. */
 static void config_map_value(struct describe *d)
 {
-	struct bytes text = describe_get(d, "@");
-	const char *next = text.data, *end = next + text.size;
-
-	do {
-		const char *stop = next < end ? memchr(next, '\n', (size_t)(end - next)) : NULL;
-		size_t size = (size_t)((stop ? stop : end) - next);
-
-		describe_text(d, BYTES(next, size));
-		buf_byte(d->row.text, '\n');
-		next += size + 1;
-	} while (next <= end);
+	describe_text_lines(d, describe_get(d, "@"));
 	buf_byte(d->row.text, '\n');
 }
 
@@ -64,8 +41,8 @@ static void secret_value(struct describe *d)
 }
 
 static const struct describe_line config_map_lines[] = {
-	NAME,
-	LABELS,
+	LINES_NAME,
+	LINES_LABELS,
 	{.line = ""},
 	{.line = "Data\n===="},
 	{.each = "data", .line = "{@key}:\n----", .fn = config_map_value},
@@ -79,8 +56,8 @@ static const struct describe_line config_map_lines[] = {
 
 /* kubectl prints the tokens of service accounts; here no value is shown. */
 static const struct describe_line secret_lines[] = {
-	NAME,
-	LABELS,
+	LINES_NAME,
+	LINES_LABELS,
 	{.line = ""},
 	{.line = "Type:\t{type}"},
 	{.line = ""},
@@ -105,8 +82,8 @@ static void account_pull_secrets(struct describe *d)
 	buf_str(d->row.text, some ? "" : "Image pull secrets:\t<none>\n");
 }
 
-static const struct describe_line account_lines[] = {
-	NAME, LABELS, {.fn = account_pull_secrets}, {.fn = describe_events}, END_OF_LINES};
+static const struct describe_line account_lines[] = {LINES_NAME, LINES_LABELS,
+	{.fn = account_pull_secrets}, {.fn = describe_events}, END_OF_LINES};
 
 /* ---- namespaces --------------------------------------------------------- */
 
@@ -228,7 +205,7 @@ static void namespace_parts(struct describe *d)
 
 static const struct describe_line namespace_lines[] = {
 	{.line = "Name:\t{metadata.name}"},
-	LABELS,
+	LINES_LABELS,
 	{.line = "Status:\t{status.phase}"},
 	{.when = "status.conditions",
 		.line = "Conditions:\n  Type\tStatus\tLastTransitionTime\tReason\tMessage\n"

@@ -8,7 +8,6 @@
 #include "print/describe/describe_internal.h"
 
 #define ENDPOINTS_SHOWN 3
-#define LINES           (const struct describe_line[])
 
 /* ---- endpoints ---------------------------------------------------------- */
 
@@ -130,10 +129,8 @@ static void service_balancers(struct describe *d)
 }
 
 static const struct describe_line service_lines[] = {
-	{.line = "Name:\t{metadata.name}"},
-	{.line = "Namespace:\t{metadata.namespace}"},
-	{.line = "Labels:\t{metadata.labels:labels}"},
-	{.line = "Annotations:\t{metadata.annotations:annotations}"},
+	LINES_NAME,
+	LINES_LABELS,
 	{.line = "Selector:\t{spec.selector:map}"},
 	{.line = "Type:\t{spec.type}"},
 	{.when = "spec.ipFamilyPolicy", .line = "IP Family Policy:\t{spec.ipFamilyPolicy}"},

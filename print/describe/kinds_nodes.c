@@ -10,8 +10,6 @@
 #include "print/describe/amount.h"
 #include "print/describe/describe_internal.h"
 
-#define LINES (const struct describe_line[])
-
 /* ---- sums of resources -------------------------------------------------- */
 
 /* Quantities by the names of resources. */
@@ -458,9 +456,7 @@ static void node_slices(struct describe *d)
 static const struct describe_line node_lines[] = {
 	{.line = "Name:\t{metadata.name}"},
 	{.fn = node_roles},
-	{.line = "Labels:\t{metadata.labels:labels}"},
-	{.line = "Annotations:\t{metadata.annotations:"
-		 "annotations}"},
+	LINES_LABELS,
 	{.line = "CreationTimestamp:\t{metadata.creationTimestamp:"
 		 "time}"},
 	{.fn = node_taints},

@@ -42,21 +42,9 @@ static void container_ports(struct describe *d)
 	container_put_ports(d, "Host Port", "hostPort");
 }
 
-/* Each line of d->here, a word of a command, as a line. */
 static void container_word(struct describe *d)
 {
-	struct bytes text = describe_get(d, "@");
-	const char *next = text.data, *end = next + text.size;
-
-	do {
-		const char *stop = next < end ? memchr(next, '\n', (size_t)(end - next)) : NULL;
-		size_t size = (size_t)((stop ? stop : end) - next);
-
-		describe_indent(d, 0);
-		describe_text(d, BYTES(next, size));
-		buf_byte(d->row.text, '\n');
-		next += size + 1;
-	} while (next <= end);
+	describe_text_lines(d, describe_get(d, "@"));
 }
 
 /* A state of a container: d->here is its state or lastState. */
@@ -536,8 +524,7 @@ static const struct describe_line scheduling_group_lines[] = {
 };
 
 static const struct describe_line pod_lines[] = {
-	{.line = "Name:\t{metadata.name}"},
-	{.line = "Namespace:\t{metadata.namespace}"},
+	LINES_NAME,
 	{.when = "spec.priority", .line = "Priority:\t{spec.priority}"},
 	{.when = "spec.priorityClassName",
 		.line = "Priority Class Name:\t{spec.priorityClassName}"},
@@ -546,8 +533,7 @@ static const struct describe_line pod_lines[] = {
 	{.unless = "spec.nodeName", .line = "Node:\t<none>"},
 	{.when = "spec.nodeName", .line = "Node:\t{spec.nodeName}/{status.hostIP}"},
 	{.when = "status.startTime", .line = "Start Time:\t{status.startTime:time}"},
-	{.line = "Labels:\t{metadata.labels:labels}"},
-	{.line = "Annotations:\t{metadata.annotations:annotations}"},
+	LINES_LABELS,
 	{.fn = pod_status},
 	{.when = "status.reason", .line = "Reason:\t{status.reason}"},
 	{.when = "status.message", .line = "Message:\t{status.message}"},

@@ -15,7 +15,6 @@
 	{ \
 		.line = "Optional:\t{optional|false}" \
 	}
-#define LINES (const struct describe_line[])
 
 static void volume_attributes(struct describe *d)
 {
@@ -274,8 +273,7 @@ static void volume_of_spec(struct describe *d)
 
 static const struct describe_line volume_lines[] = {
 	{.line = "Name:\t{metadata.name}"},
-	{.line = "Labels:\t{metadata.labels:labels}"},
-	{.line = "Annotations:\t{metadata.annotations:annotations}"},
+	LINES_LABELS,
 	{.line = "Finalizers:\t{metadata.finalizers:go}"},
 	{.fn = storage_class},
 	{.lines = storage_status},
@@ -348,13 +346,11 @@ static void claim_users(struct describe *d)
 }
 
 static const struct describe_line claim_lines[] = {
-	{.line = "Name:\t{metadata.name}"},
-	{.line = "Namespace:\t{metadata.namespace}"},
+	LINES_NAME,
 	{.fn = storage_class},
 	{.lines = storage_status},
 	{.line = "Volume:\t{spec.volumeName}"},
-	{.line = "Labels:\t{metadata.labels:labels}"},
-	{.line = "Annotations:\t{metadata.annotations:annotations}"},
+	LINES_LABELS,
 	{.line = "Finalizers:\t{metadata.finalizers:go}"},
 	{.unless = "spec.volumeName", .line = "Capacity:\t"},
 	{.when = "spec.volumeName", .line = "Capacity:\t{status.capacity.storage|0}"},

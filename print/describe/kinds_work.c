@@ -9,16 +9,6 @@
 #include "print/describe/describe_internal.h"
 
 /* First or last lines of several kinds. */
-#define NAME \
-	{.line = "Name:\t{metadata.name}"}, \
-	{ \
-		.line = "Namespace:\t{metadata.namespace}" \
-	}
-#define LABELS \
-	{.line = "Labels:\t{metadata.labels:labels}"}, \
-	{ \
-		.line = "Annotations:\t{metadata.annotations:annotations}" \
-	}
 #define CREATED \
 	{ \
 		.line = "CreationTimestamp:\t{metadata.creationTimestamp:time}" \
@@ -33,7 +23,6 @@
 	{ \
 		.each = "status.conditions", .level = 1, .line = "{type} \t{status}\t{reason}" \
 	}
-#define LINES (const struct describe_line[])
 
 /* ---- pods of a controller ----------------------------------------------- */
 
@@ -159,9 +148,9 @@ static void work_replica_sets(struct describe *d)
 }
 
 static const struct describe_line deployment_lines[] = {
-	NAME,
+	LINES_NAME,
 	CREATED,
-	LABELS,
+	LINES_LABELS,
 	{.line = "Selector:\t{spec.selector:selector}"},
 	{.line = "Replicas:\t{spec.replicas|1} desired | {status.updatedReplicas|0} updated | "
 		 "{status.replicas|0} total | {status.availableReplicas|0} available | "
@@ -181,9 +170,9 @@ static const struct describe_line deployment_lines[] = {
 /* ---- the other sets ----------------------------------------------------- */
 
 static const struct describe_line replica_set_lines[] = {
-	NAME,
+	LINES_NAME,
 	{.line = "Selector:\t{spec.selector:selector}"},
-	LABELS,
+	LINES_LABELS,
 	{.lines = describe_controller},
 	{.line = "Replicas:\t{status.replicas|0} current / {spec.replicas|1} desired"},
 	{.fn = describe_pods_status},
@@ -194,10 +183,10 @@ static const struct describe_line replica_set_lines[] = {
 };
 
 static const struct describe_line daemon_set_lines[] = {
-	NAME,
+	LINES_NAME,
 	{.line = "Selector:\t{spec.selector:selector}"},
 	{.line = "Node-Selector:\t{spec.template.spec.nodeSelector:map}"},
-	LABELS,
+	LINES_LABELS,
 	{.line = "Desired Number of Nodes Scheduled: {status.desiredNumberScheduled|0}"},
 	{.line = "Current Number of Nodes Scheduled: {status.currentNumberScheduled|0}"},
 	{.line = "Number of Nodes Scheduled with Up-to-date Pods: "
@@ -228,10 +217,10 @@ static const struct describe_line stateful_set_retention[] = {
 };
 
 static const struct describe_line stateful_set_lines[] = {
-	NAME,
+	LINES_NAME,
 	CREATED,
 	{.line = "Selector:\t{spec.selector:selector}"},
-	LABELS,
+	LINES_LABELS,
 	{.when = "spec.serviceName", .line = "Service Name:\t{spec.serviceName}"},
 	{.when = "spec.podManagementPolicy",
 		.line = "Pod Management Policy:\t{spec.podManagementPolicy}"},
@@ -286,9 +275,9 @@ static void job_indexes(struct describe *d)
 }
 
 static const struct describe_line job_lines[] = {
-	NAME,
+	LINES_NAME,
 	{.line = "Selector:\t{spec.selector:selector}"},
-	LABELS,
+	LINES_LABELS,
 	{.lines = describe_controller},
 	{.when = "spec.parallelism", .line = "Parallelism:\t{spec.parallelism}"},
 	{.line = "Completions:\t{spec.completions|<unset>}"},
@@ -340,8 +329,8 @@ static void job_put_active(struct describe *d)
 }
 
 static const struct describe_line cron_job_lines[] = {
-	NAME,
-	LABELS,
+	LINES_NAME,
+	LINES_LABELS,
 	{.line = "Schedule:\t{spec.schedule}"},
 	{.line = "Concurrency Policy:\t{spec.concurrencyPolicy}"},
 	{.unless = "spec.suspend", .line = "Suspend:\t<unset>"},
