@@ -13,7 +13,7 @@ WORK = {
     "verify": ("kinf verify --deep", "verifying: "),
     "backup": ("kinf backup backup.tar", "copying: "),
     "backup to a pipe": ("kinf backup - | cat >piped.tar", "copying: "),
-    "restore": ("kinf backup again.tar && kinf restore again.tar restored", "reading the backup: "),
+    "restore": ("kinf backup again.tar && kinf restore again.tar restored", "copying: "),
     "compact": ("kinf compact", "compacting"),
     "rebuild-index": ("kinf rebuild-index", "building the index: "),
     "export": ("kinf export >export.json", "writing: "),
