@@ -109,8 +109,8 @@ E
 	for package in ${PACKAGES:-client cache manager builder controller source handler cluster}; do
 		go test -vet=off -c -o "$DIR/suite.test" "./pkg/$package"
 		echo "== pkg/$package" # some count all objects, or leave theirs
-		kubectl delete pods,deployments.apps,configmaps,nodes --all --all-namespaces --force --grace-period=0 \
-			> "$DIR/deleted" 2>&1 || true # a warning; or there are none
+		kubectl delete pods,deployments.apps,replicasets.apps,configmaps,nodes --all --all-namespaces \
+			--force --grace-period=0 > "$DIR/deleted" 2>&1 || true # a warning; or there are none
 		(cd "pkg/$package" && "$DIR/suite.test" --ginkgo.focus="${FOCUS:-}" --ginkgo.skip="${SKIP:-}" \
 			--ginkgo.no-color > "$DIR/log" 2>&1) || failed="$failed $package"
 		[ -z "${LOGS:-}" ] || cp "$DIR/log" "$LOGS/$package.log"
