@@ -86,14 +86,9 @@ void describe_items_at(
 			break;
 	}
 	describe_note(d, r);
-	if (order || value.type == VALUE_MAP)
-		describe_items_sort(ret_items);
-}
-
-void describe_items_sort(struct describe_items *items)
-{
-	if (items->n)
-		qsort(items->items, items->n, sizeof(*items->items), describe_compare_items);
+	if (ret_items->n && (order || value.type == VALUE_MAP))
+		qsort(ret_items->items, ret_items->n, sizeof(*ret_items->items),
+			describe_compare_items);
 }
 
 void describe_items_release(struct describe_items *items)

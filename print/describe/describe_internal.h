@@ -120,8 +120,6 @@ struct describe_items {
 /* ORDER: the items of a list are sorted by the text at this path; NULL: not. */
 void describe_items_at(
 	struct describe *d, const char *path, const char *order, struct describe_items *ret_items);
-/* Sorts them by their keys. */
-void describe_items_sort(struct describe_items *items);
 void describe_items_release(struct describe_items *items);
 
 /* ---- other objects ------------------------------------------------------ */

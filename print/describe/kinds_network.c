@@ -283,29 +283,11 @@ static void ingress_backends(struct describe *d)
 	}
 }
 
-/* The addresses of the balancers, each once, in order. */
 static void ingress_address(struct describe *d)
 {
-	struct describe_items all;
-	bool some = false;
-
-	describe_items_at(d, "status.loadBalancer.ingress", "ip", &all);
-	for (size_t i = 0; i < all.n; i++)
-		if (!all.items[i].key.size)
-			all.items[i].key = printer_text(&d->row, &all.items[i].value, "hostname");
-	describe_items_sort(&all);
 	buf_str(d->row.text, "Address:\t");
-	for (size_t i = 0; i < all.n; i++) {
-		struct bytes text = all.items[i].key;
-
-		if (!text.size || (i && bytes_equal(text, all.items[i - 1].key)))
-			continue;
-		buf_str(d->row.text, some ? "," : "");
-		describe_text(d, text);
-		some = true;
-	}
+	printer_put_balancer(&d->row);
 	buf_byte(d->row.text, '\n');
-	describe_items_release(&all);
 }
 
 static const struct describe_line ingress_lines[] = {

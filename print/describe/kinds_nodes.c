@@ -173,11 +173,6 @@ static int node_compare_names(const void *a, const void *b)
 	return bytes_compare(x->name, y->name);
 }
 
-static bool node_name_begins(struct bytes name, const char *with)
-{
-	return name.size >= strlen(with) && memcmp(name.data, with, strlen(with)) == 0;
-}
-
 static void node_put_resource(
 	struct describe *d, const struct node_pods *pods, const char *name, bool shares)
 {
@@ -221,8 +216,8 @@ static void node_put_allocated(struct describe *d, struct node_pods *pods)
 			(void)snprintf(name, sizeof(name), "%.*s", BYTES_ARG(all.items[i].name));
 			for (size_t k = 0; k < ARRAY_SIZE(standard); k++)
 				known |= strcmp(name, standard[k]) == 0;
-			if (!known &&
-				node_name_begins(all.items[i].name, "hugepages-") == (huge == 1))
+			if (!known && bytes_starts(all.items[i].name, BYTES_LIT("hugepages-")) ==
+					      (huge == 1))
 				node_put_resource(d, pods, name, huge == 1);
 		}
 }
@@ -260,47 +255,11 @@ static void node_pods(struct describe *d)
 
 /* ---- the node ----------------------------------------------------------- */
 
-static int node_compare_roles(const void *a, const void *b)
-{
-	return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
-}
-
 static void node_roles(struct describe *d)
 {
-	static const char prefix[] = "node-role.kubernetes.io/";
-	struct {
-		struct bytes *items;
-		size_t n, room;
-	} roles = {0};
-	struct describe_items labels;
-	bool some = false;
-
-	describe_items_at(d, "metadata.labels", NULL, &labels);
-	for (size_t i = 0; i < labels.n; i++) {
-		struct bytes key = labels.items[i].key, role = BYTES_NONE;
-
-		if (node_name_begins(key, prefix))
-			role = BYTES((const char *)key.data + sizeof(prefix) - 1,
-				key.size - (sizeof(prefix) - 1));
-		else if (bytes_equal(key, BYTES_LIT("kubernetes.io/role")))
-			role = labels.items[i].value.text;
-		if (role.size)
-			describe_note(d, ARRAY_ADD(roles.items, roles.n, roles.room, role,
-						 "the roles of a node"));
-	}
-	if (roles.n)
-		qsort(roles.items, roles.n, sizeof(*roles.items), node_compare_roles);
 	buf_str(d->row.text, "Roles:\t");
-	for (size_t i = 0; i < roles.n; i++) {
-		if (i && bytes_equal(roles.items[i], roles.items[i - 1]))
-			continue;
-		buf_str(d->row.text, some ? "," : "");
-		describe_text(d, roles.items[i]);
-		some = true;
-	}
-	buf_str(d->row.text, some ? "\n" : "<none>\n");
-	free(roles.items);
-	describe_items_release(&labels);
+	printer_put_roles(&d->row);
+	buf_byte(d->row.text, '\n');
 }
 
 struct node_taint {

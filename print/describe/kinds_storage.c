@@ -184,36 +184,10 @@ void describe_volume_source(struct describe *d)
 
 /* ---- PersistentVolumes -------------------------------------------------- */
 
-/* "RWO,RWX" of the list at PATH: each once, in kubectl's order. */
-static void storage_put_modes(struct describe *d, const char *path)
-{
-	static const char *const modes[][2] = {{"ReadWriteOnce", "RWO"}, {"ReadOnlyMany", "ROX"},
-		{"ReadWriteMany", "RWX"}, {"ReadWriteOncePod", "RWOP"}};
-	struct describe_items all;
-	bool some = false;
-
-	describe_items_at(d, path, NULL, &all);
-	for (size_t m = 0; m < ARRAY_SIZE(modes); m++)
-		for (size_t i = 0; i < all.n; i++)
-			if (bytes_equal(all.items[i].value.text, bytes_str(modes[m][0]))) {
-				buf_printf(d->row.text, "%s%s", some ? "," : "", modes[m][1]);
-				some = true;
-				break;
-			}
-	describe_items_release(&all);
-}
-
-/* The class, also from the old annotation. */
 static void storage_class(struct describe *d)
 {
-	struct value class;
-
 	buf_str(d->row.text, "StorageClass:\t");
-	if (printer_find_key(&d->row, "metadata.annotations",
-		    "volume.beta.kubernetes.io/storage-class", &class))
-		describe_text(d, class.text);
-	else
-		describe_text(d, describe_get(d, "spec.storageClassName"));
+	printer_put_storage_class(&d->row);
 	buf_byte(d->row.text, '\n');
 }
 
@@ -227,7 +201,7 @@ static const struct describe_line storage_status[] = {
 static void volume_modes(struct describe *d)
 {
 	buf_str(d->row.text, "Access Modes:\t");
-	storage_put_modes(d, "spec.accessModes");
+	printer_put_access_modes(&d->row, "spec.accessModes");
 	buf_byte(d->row.text, '\n');
 }
 
@@ -298,7 +272,7 @@ static void claim_modes(struct describe *d)
 {
 	buf_str(d->row.text, "Access Modes:\t");
 	if (!describe_is_empty(d, "spec.volumeName"))
-		storage_put_modes(d, "status.accessModes");
+		printer_put_access_modes(&d->row, "status.accessModes");
 	buf_byte(d->row.text, '\n');
 }
 

@@ -23,7 +23,7 @@ static enum printer_cell_type node_status(struct printer_row *row)
 					: "");
 }
 
-static enum printer_cell_type node_roles(struct printer_row *row)
+void printer_put_roles(struct printer_row *row)
 {
 	static const struct bytes prefix = BYTES_LIT("node-role.kubernetes.io/");
 	struct bytes roles[32], key;
@@ -52,7 +52,13 @@ static enum printer_cell_type node_roles(struct printer_row *row)
 	}
 	for (size_t i = 0; i < n; i++)
 		printer_put_more(row, start, roles[i]);
-	return printer_put(row, n ? "" : "<none>");
+	buf_str(row->text, n ? "" : "<none>");
+}
+
+static enum printer_cell_type node_roles(struct printer_row *row)
+{
+	printer_put_roles(row);
+	return PRINTER_STRING;
 }
 
 static enum printer_cell_type node_address(struct printer_row *row)

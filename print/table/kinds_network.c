@@ -28,8 +28,7 @@ static enum printer_cell_type service_cluster_ip(struct printer_row *row)
 	return printer_put(row, "<none>");
 }
 
-/* Appends the addresses of a load balancer, each once, in order. */
-static void network_put_balancer(struct printer_row *row)
+void printer_put_balancer(struct printer_row *row)
 {
 	struct value_iter iter = printer_items(row, &row->object, "status.loadBalancer.ingress");
 	size_t n = 0, start = row->text->size;
@@ -64,7 +63,7 @@ static enum printer_cell_type service_external_ip(struct printer_row *row)
 	if (printer_is(row, &row->object, "spec.type", "ExternalName"))
 		return printer_put_bytes(row, printer_text(row, &row->object, "spec.externalName"));
 	if (is_balanced)
-		network_put_balancer(row);
+		printer_put_balancer(row);
 	else if (!printer_is(row, &row->object, "spec.type", "ClusterIP") &&
 		 !printer_is(row, &row->object, "spec.type", "NodePort"))
 		return printer_put(row, "<unknown>");
@@ -281,7 +280,7 @@ static enum printer_cell_type ingress_hosts(struct printer_row *row)
 
 static enum printer_cell_type ingress_address(struct printer_row *row)
 {
-	network_put_balancer(row);
+	printer_put_balancer(row);
 	return PRINTER_STRING;
 }
 

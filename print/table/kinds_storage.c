@@ -2,7 +2,7 @@
 /* Columns of volumes, their claims and classes, and of CSI drivers. */
 #include "print/table/printer_internal.h"
 
-static enum printer_cell_type storage_access_modes(struct printer_row *row)
+void printer_put_access_modes(struct printer_row *row, const char *path)
 {
 	static const struct {
 		const char *mode, *shown;
@@ -12,7 +12,7 @@ static enum printer_cell_type storage_access_modes(struct printer_row *row)
 	struct value mode;
 
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-		struct value_iter iter = printer_items(row, &row->object, row->of);
+		struct value_iter iter = printer_items(row, &row->object, path);
 		bool has = false;
 
 		while (printer_next(row, &iter, &mode))
@@ -20,18 +20,29 @@ static enum printer_cell_type storage_access_modes(struct printer_row *row)
 		if (has)
 			printer_put_more(row, start, bytes_str(modes[i].shown));
 	}
+}
+
+static enum printer_cell_type storage_access_modes(struct printer_row *row)
+{
+	printer_put_access_modes(row, row->of);
 	return PRINTER_STRING;
 }
 
 /* The old annotation counts before the field. */
-static enum printer_cell_type storage_class(struct printer_row *row)
+void printer_put_storage_class(struct printer_row *row)
 {
 	struct value class;
 
-	if (printer_find_key(
+	if (!printer_find_key(
 		    row, "metadata.annotations", "volume.beta.kubernetes.io/storage-class", &class))
-		return printer_put_bytes(row, class.text);
-	return printer_put_bytes(row, printer_text(row, &row->object, "spec.storageClassName"));
+		class.text = printer_text(row, &row->object, "spec.storageClassName");
+	buf_bytes_put(row->text, class.text);
+}
+
+static enum printer_cell_type storage_class(struct printer_row *row)
+{
+	printer_put_storage_class(row);
+	return PRINTER_STRING;
 }
 
 static enum printer_cell_type storage_phase(struct printer_row *row)
