@@ -318,10 +318,8 @@ static void describe_field(struct describe *d, struct bytes field)
 		buf_str(d->row.text, none ? none : "");
 }
 
-void describe_template(struct describe *d, const char *template)
+void describe_words(struct describe *d, const char *template)
 {
-	if (*template)
-		describe_indent(d, 0);
 	while (*template) {
 		size_t size = strcspn(template, "{");
 
@@ -333,6 +331,13 @@ void describe_template(struct describe *d, const char *template)
 		describe_field(d, BYTES(template + 1, size - 1));
 		template += size + 1;
 	}
+}
+
+void describe_template(struct describe *d, const char *template)
+{
+	if (*template)
+		describe_indent(d, 0);
+	describe_words(d, template);
 	buf_byte(d->row.text, '\n');
 }
 

@@ -91,6 +91,8 @@ void describe_pods_status(struct describe *d); /* of a controller: numbers of po
 
 /* Appends LINES for d->here. */
 void describe_lines(struct describe *d, const struct describe_line *lines);
+/* Appends TEMPLATE inside a line. */
+void describe_words(struct describe *d, const char *template);
 /* Appends a line of TEMPLATE. */
 void describe_template(struct describe *d, const char *template);
 /* Appends the blanks of the level, LEVEL deeper. */

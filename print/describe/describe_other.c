@@ -56,7 +56,6 @@ static void event_put_age(struct describe *d)
 	const char *count = NULL, *last = NULL;
 	struct value series;
 	char line[128];
-	int level = d->level;
 
 	if (describe_find(d, "series", &series)) {
 		count = "series.count";
@@ -71,11 +70,7 @@ static void event_put_age(struct describe *d)
 			first);
 	else
 		(void)snprintf(line, sizeof(line), "{%s:since|<unknown>}", first);
-	d->level = 0;
-	describe_template(d, line);
-	d->level = level;
-	if (d->row.text->size)
-		buf_truncate(d->row.text, d->row.text->size - 1); /* the end of the line */
+	describe_words(d, line);
 }
 
 static struct bytes event_trim(struct bytes text)

@@ -191,13 +191,8 @@ static void ingress_put_backend(struct describe *d, const char *in)
 	if (describe_is_empty(d, "service")) {
 		if (describe_is_empty(d, "resource"))
 			return;
-		int level = d->level;
-		d->level = 0;
-		describe_template(d, "APIGroup: {resource.apiGroup|<none>}, Kind: {resource.kind}, "
-				     "Name: {resource.name}");
-		d->level = level;
-		buf_truncate(d->row.text,
-			d->row.text->size - (d->row.text->size > 0)); /* the end of the line */
+		describe_words(d, "APIGroup: {resource.apiGroup|<none>}, Kind: {resource.kind}, "
+				  "Name: {resource.name}");
 		return;
 	}
 	describe_copy(d, "service.name", name, sizeof(name));

@@ -141,7 +141,6 @@ static void node_add_pod(struct describe *d, void *arg)
 	CLEANUP(node_sums_release) struct node_sums requests = {.n = 0}, limits = {.n = 0};
 	struct node_pods *pods = arg;
 	struct buf *text = d->row.text;
-	int level = d->level;
 
 	node_pod_sums(d, "requests", &requests);
 	node_pod_sums(d, "limits", &limits);
@@ -149,10 +148,7 @@ static void node_add_pod(struct describe *d, void *arg)
 	node_sums_fold(d, &pods->limits, &limits, amount_add);
 	pods->n++;
 	d->row.text = &pods->rows;
-	d->level = 0;
-	describe_template(d, "  {metadata.namespace}\t{metadata.name}\t");
-	if (pods->rows.size)
-		buf_truncate(&pods->rows, pods->rows.size - 1); /* the end of the line */
+	describe_words(d, "  {metadata.namespace}\t{metadata.name}\t");
 	for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
 		struct amount whole = node_sum_get(&pods->allocatable, shown[i]);
 		struct amount request = node_sum_get(&requests, shown[i]),
@@ -161,8 +157,7 @@ static void node_add_pod(struct describe *d, void *arg)
 		node_put_share(&pods->rows, &request, &whole);
 		node_put_share(&pods->rows, &limit, &whole);
 	}
-	describe_template(d, "\t{metadata.creationTimestamp:since|<unknown>}");
-	d->level = level;
+	describe_words(d, "\t{metadata.creationTimestamp:since|<unknown>}\n");
 	d->row.text = text;
 }
 

@@ -128,27 +128,23 @@ static void probe_put(struct describe *d, const char *label)
 				    "successThreshold={successThreshold|0} "
 				    "failureThreshold={failureThreshold|0}";
 	struct value part;
-	int level = d->level;
 
 	describe_indent(d, 0);
 	buf_printf(d->row.text, "%s:\t", label);
-	d->level = 0; /* the templates go on with the line */
 	if (describe_find(d, "exec", &part)) {
-		describe_template(d, "exec {exec.command:go} ");
+		describe_words(d, "exec {exec.command:go} ");
 	} else if (describe_find(d, "httpGet", &part)) {
 		probe_put_address(d);
-		buf_str(d->row.text, " \n");
+		buf_byte(d->row.text, ' ');
 	} else if (describe_find(d, "tcpSocket", &part)) {
-		describe_template(d, "tcp-socket {tcpSocket.host}:{tcpSocket.port} ");
+		describe_words(d, "tcp-socket {tcpSocket.host}:{tcpSocket.port} ");
 	} else if (describe_find(d, "grpc", &part)) {
-		describe_template(d, "grpc <pod>:{grpc.port} {grpc.service} ");
+		describe_words(d, "grpc <pod>:{grpc.port} {grpc.service} ");
 	} else {
-		describe_template(d, "unknown ");
+		describe_words(d, "unknown ");
 	}
-	if (d->row.text->size)
-		buf_truncate(d->row.text, d->row.text->size - 1); /* the end of the line */
-	describe_template(d, times);
-	d->level = level;
+	describe_words(d, times);
+	buf_byte(d->row.text, '\n');
 }
 
 static void probe_liveness(struct describe *d)

@@ -111,17 +111,12 @@ static void work_add_set(struct describe *d, void *arg)
 		return;
 	struct buf *text = d->row.text;
 	bool is_new = sets->revision.size && bytes_equal(work_revision(d), sets->revision);
-	int level = d->level;
 	struct buf *out = is_new ? &sets->new : &sets->old;
 
 	d->row.text = out;
-	d->level = 0;
 	buf_str(out, out->size ? ", " : "");
-	describe_template(
+	describe_words(
 		d, "{metadata.name} ({status.replicas|0}/{spec.replicas|1} replicas created)");
-	if (out->size)
-		buf_truncate(out, out->size - 1); /* the end of the line */
-	d->level = level;
 	d->row.text = text;
 }
 
