@@ -126,7 +126,8 @@ static const struct mcp_tool mcp_tools[] = {
 		.about = "The values of an index with their counts, such as pods by node; without "
 			 "an index, which there are.",
 		.command = {"index"},
-		.arguments = {RESOURCE, {.name = "index", .about = "its name"},
+		.arguments = {RESOURCE,
+			{.name = "index", .about = "its name", .shows_values = true},
 			{.name = "prefix",
 				.option = "--prefix=",
 				.about = "only values that begin with it"},

@@ -64,13 +64,15 @@ class Client:
 def store(shared):
     simulator = shared.simulator()
     store = shared.store(simulator=simulator)
-    feeds = (whole("pods", indexes={"node": "spec.nodeName"}), whole("secrets"), whole("configmaps"))
+    feeds = (whole("pods", indexes={"node": "spec.nodeName"}), whole("secrets", indexes={"password": "data.password"}), whole("configmaps"))
     store.configure(*feeds, retention={"time": "1h", "size": "64MiB"}).daemons()
     store.wait_live("pods")
     front = pod("front", node="n1", managedFields=[{"manager": "helm", "time": "2026-01-01T00:00:00Z", "operation": "Update"}])
     front["status"] |= {"podIPs": [{"ip": "10.0.0.1"}], "containerStatuses": [{"name": "app", "restartCount": 0}]}
     simulator.put("pods", [front, pod("back", node="n2")])
-    simulator.put("secrets", {"metadata": {"name": "s", "namespace": "web"}, "data": {"password": "aHVudGVyMg=="}})
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": '{"stringData":{"password":"hunter2"}}'}
+    secret = {"metadata": {"name": "s", "namespace": "web", "annotations": applied}, "data": {"password": "aHVudGVyMg=="}}
+    simulator.put("secrets", secret)
     simulator.put("configmaps", {"metadata": {"name": "big", "namespace": "web"}, "data": {f"key-{i:04d}": "ä" * 40 for i in range(1000)}})
     for feed in ("pods", "secrets", "configmaps"):
         store.wait_equal(simulator, feed)
@@ -141,6 +143,7 @@ def test_values_of_secrets_are_not_shown(client):
     for arguments in ({"output": "yaml"}, {"output": "json", "name": "s", "namespace": "web"}, {"sort_by": "data.password"}, {"fields": "data.password=x"}):
         for name in ("secrets", "secret", "Secret"):
             assert "is refused for Secrets" in client.error("get", resource=name, **arguments)
+    assert "is refused for Secrets" in client.error("count", resource="secrets", index="password")
     for name in ("pods,secrets", "secrets/s", "all", ""):
         assert "is not one resource" in client.error("get", resource=name, output="yaml")
     shown = client.text("get", resource="secrets") + client.text("describe", resource="secret", name="s", namespace="web")
