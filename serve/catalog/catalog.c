@@ -391,8 +391,10 @@ static int catalog_take(struct catalog *c, bool *ret_any)
 		if (r == 0)
 			c->definitions = hash;
 	}
+	if (r == 0)
+		r = catalog_go_on(c, meta.next_seq - 1, ret_any);
 	*ret_any |= before != c->n;
-	return r == 0 ? catalog_go_on(c, meta.next_seq - 1, ret_any) : r;
+	return r;
 }
 
 static int catalog_take_state(void *argument, const struct kinf_feed_info *info)

@@ -33,7 +33,7 @@ def configure(store, *feeds):
 
 
 def test_watches_of_a_feed_that_is_removed_end_and_its_reads_name_it(serve):
-    watch, other = serve.watch(f"{MAPS}?watch=1&resourceVersion=0"), serve.watch(f"{PODS}?watch=1&resourceVersion={serve.ask(PODS).rv}")
+    watch, other = serve.watch(f"{MAPS}?watch=1&resourceVersion=0&timeoutSeconds=600"), serve.watch(f"{PODS}?watch=1&resourceVersion={serve.ask(PODS).rv}")
     with watch, other:
         assert watch.next()[:2] == ("ADDED", "m")
         configure(serve.store, "pods")
