@@ -432,6 +432,9 @@ func (x *indexes) Index(name string, object any) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(values) == 1 { // as a lister asks for a namespace
+		return x.ByIndex(name, values[0])
+	}
 	return x.byValues(n, values, &kinf.Selector{})
 }
 

@@ -467,6 +467,9 @@ func TestSelectionsUseTheStore(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, want) || len(got) == 0 || len(got) == 200 {
 			t.Errorf("%s: %d pods, not %d: %v", name, len(got), len(want), err)
 		}
+		if again, err := i.GetIndexer().Index(name, one); err != nil || !reflect.DeepEqual(again, want) {
+			t.Errorf("%s: %d pods like one, not %d: %v", name, len(again), len(want), err)
+		}
 		got, answered, err := i.Select(Selection{Index: name, Value: of(one), Labels: selector})
 		if err != nil || !answered || !reflect.DeepEqual(got, wantSelected) || len(got) == 0 || len(got) == len(want) {
 			t.Errorf("%s with labels: %d pods, not %d: %v", name, len(got), len(wantSelected), err)
