@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
@@ -135,6 +136,25 @@ func compare(t *testing.T, ours, theirs cache.SharedIndexInformer) {
 	if len(got) != len(want) || len(want) != 100 {
 		t.Errorf("%d, not %d", len(got), len(want))
 	}
+}
+
+func TestATransformOfTheConstructor(t *testing.T) {
+	t.Parallel()
+	store, config := world(t)
+	client := kubernetes.NewForConfigOrDie(config)
+	makes := func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		informer := coreinformers.NewPodInformer(client, "", resync, cache.Indexers{})
+		err := informer.SetTransform(func(object any) (any, error) {
+			pod := object.(*corev1.Pod).DeepCopy()
+			pod.Spec, pod.Labels = corev1.PodSpec{}, map[string]string{"transformed": pod.Name}
+			return pod, nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return informer
+	}
+	compare(t, NewShared(store, client, Options{}).InformerFor(&corev1.Pod{}, makes), makes(client, 0))
 }
 
 func TestDynamicAndMetadataFactories(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"time"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -77,15 +78,20 @@ func (f *shared) WaitForCacheSyncWithContext(ctx context.Context) cache.SyncResu
 	return result
 }
 
-// InformerFor returns the informer of a type. Its scope and indexers are those of the informer that
-// client-go's function makes.
+// InformerFor returns the informer of a type. Its scope, indexers and transform are those of the
+// informer that client-go's function makes.
 func (f *shared) InformerFor(object runtime.Object, makes internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	return f.informer(reflect.TypeOf(object), func() (cache.SharedIndexInformer, error) {
-		scope, indexers, err := f.scopes.of(makes)
+		scope, made, err := f.scopes.of(makes)
 		if err != nil {
 			return nil, err
 		}
-		return informers.New(f.store, scope, object, informers.Options{Resync: f.options.Resync, Indexers: indexers})
+		informer, err := informers.New(f.store, scope, object,
+			informers.Options{Resync: f.options.Resync, Indexers: made.GetIndexer().GetIndexers()})
+		if err == nil {
+			err = informer.SetTransform(transformOf(made))
+		}
+		return informer, err
 	}, func() (cache.SharedIndexInformer, error) { return makes(f.client, f.options.Resync), nil })
 }
 
@@ -139,10 +145,27 @@ func (s *scopes) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, informers.ErrCaptured
 }
 
-// of runs an informer until its first request.
-func (s *scopes) of(makes internalinterfaces.NewInformerFunc) (scope informers.Scope, indexers cache.Indexers, err error) {
-	informer := makes(s.client, 0)
-	indexers = informer.GetIndexer().GetIndexers()
+// transformOf returns the transform of an informer, nil if it has none. client-go only takes it, and
+// wraps the informer in a typed one.
+func transformOf(informer cache.SharedIndexInformer) cache.TransformFunc {
+	made := reflect.Indirect(reflect.ValueOf(informer))
+	for made.Kind() == reflect.Struct {
+		if transform := made.FieldByName("transform"); transform.IsValid() && transform.CanAddr() &&
+			transform.Type() == reflect.TypeFor[cache.TransformFunc]() {
+			return *(*cache.TransformFunc)(unsafe.Pointer(transform.UnsafeAddr()))
+		}
+		inner := made.FieldByName("SharedIndexInformer")
+		if !inner.IsValid() || inner.Kind() != reflect.Interface {
+			return nil
+		}
+		made = reflect.Indirect(inner.Elem())
+	}
+	return nil
+}
+
+// of makes an informer, and runs it until its first request.
+func (s *scopes) of(makes internalinterfaces.NewInformerFunc) (scope informers.Scope, informer cache.SharedIndexInformer, err error) {
+	informer = makes(s.client, 0)
 	if err := informer.SetWatchErrorHandler(func(*cache.Reflector, error) {}); err != nil {
 		return scope, nil, err
 	}
@@ -162,7 +185,7 @@ func (s *scopes) of(makes internalinterfaces.NewInformerFunc) (scope informers.S
 	case <-s.requests: // made while it stopped
 	default:
 	}
-	return scope, indexers, err
+	return scope, informer, err
 }
 
 // ---- the generated groups -----------------------------------------------------------
