@@ -7,6 +7,7 @@
 #include <yaml.h>
 
 #include "common/array.h"
+#include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/text/decimal.h"
@@ -15,6 +16,9 @@
 #define COPIES_MAX ((size_t)16 << 20) /* of the nodes of anchors in a document */
 #define AHEAD      ((size_t)64 << 10) /* libyaml reads beyond the event */
 #define WORD_MAX   64                 /* a longer plain word is a string */
+#define REDACTED   "***HIDDEN***"     /* troubleshoot's */
+#define STAND_IN   "-**HIDDEN***"     /* may begin a plain word */
+#define MARK       (sizeof(REDACTED) - 1)
 
 /* An open container. */
 struct yaml_level {
@@ -46,15 +50,49 @@ struct yaml_values {
 	struct yaml_copy *copies;
 	size_t n_copies, copies_room, copied;
 	size_t since_value; /* bytes read since the last object */
-	int error;          /* of read() */
+	uint8_t kept[MARK]; /* the end of the bytes read, if REDACTED may begin there */
+	size_t n_kept;
+	int error; /* of read() */
 };
 
 /* ---- input -------------------------------------------------------------- */
 
+/* Returns how many of the last bytes are a beginning of REDACTED. */
+static size_t values_redacted_end(const uint8_t *bytes, size_t size)
+{
+	size_t n = size < MARK ? size : MARK - 1;
+
+	while (n && memcmp(bytes + size - n, REDACTED, n) != 0)
+		n--;
+	return n;
+}
+
+/*
+ * Support bundles are redacted as text: a word that begins with REDACTED would be an alias. It is
+ * read as STAND_IN, and put back in values_put_scalar().
+ */
+static int values_read_bytes(
+	struct yaml_values *values, unsigned char *room, size_t size, size_t *ret_size)
+{
+	size_t n = values->n_kept, got = 0;
+
+	REQUIRE(size > MARK); /* libyaml asks for what its 16 KiB have left */
+	memcpy(room, values->kept, n);
+	int r = values->options->read(values->options->arg, room + n, size - n, &got);
+	n += got;
+	for (unsigned char *p = room; (p = memmem(p, (size_t)(room + n - p), REDACTED, MARK));)
+		memcpy(p, STAND_IN, MARK);
+	values->n_kept = got ? values_redacted_end(room, n) : 0;
+	n -= values->n_kept;
+	memcpy(values->kept, room + n, values->n_kept);
+	*ret_size = n;
+	return r == 0 && got && !n ? values_read_bytes(values, room, size, ret_size) : r;
+}
+
 static int values_read(void *arg, unsigned char *room, size_t size, size_t *ret_size)
 {
 	struct yaml_values *values = arg;
-	int r = values->options->read(values->options->arg, room, size, ret_size);
+	int r = values_read_bytes(values, room, size, ret_size);
 
 	if (r == 0 && (values->since_value += *ret_size) > values->options->value_max + AHEAD)
 		r = err_say(ERR_TOO_LARGE, "an object is larger than %zu MiB",
@@ -167,8 +205,12 @@ static void values_put_scalar(struct yaml_values *values, bool is_key)
 {
 	const yaml_event_t *event = &values->event;
 	struct bytes text = BYTES(event->data.scalar.value, event->data.scalar.length);
+	char *end = (char *)event->data.scalar.value + text.size;
 	bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 
+	for (char *p = (char *)event->data.scalar.value;
+		(p = memmem(p, (size_t)(end - p), STAND_IN, MARK));)
+		memcpy(p, REDACTED, MARK);
 	values_check_tag(values, event->data.scalar.tag);
 	if (is_key && plain && bytes_equal(text, BYTES_LIT("<<")))
 		values_bad(values, err_say(ERR_SYNTAX, "the merge key '<<' is not supported"));
