@@ -4,6 +4,7 @@ package informers
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
@@ -242,9 +243,29 @@ func touch(w *lab.World, n int) {
 	w.Control("POST", "/touch", url.Values{"resource": {"pods"}, "count": {strconv.Itoa(n)}}, nil)
 }
 
+// isPresent tells whether the handler knows the newest version of all pods that it knows.
+func (s *seen) isPresent(w *lab.World) bool {
+	var truth []corev1.Pod
+	if err := json.Unmarshal(w.Control("GET", "/objects", url.Values{"resource": {"pods"}}, nil), &truth); err != nil {
+		s.t.Error(err)
+	}
+	versions := map[string]string{}
+	for _, pod := range truth {
+		versions[pod.Namespace+"/"+pod.Name] = pod.ResourceVersion
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, pod := range s.pods {
+		if versions[key] != pod.ResourceVersion {
+			return false
+		}
+	}
+	return true
+}
+
 func same(t testing.TB, w *lab.World, ours, theirs *seen) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ours.equals(theirs); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !theirs.isPresent(w) || !ours.equals(theirs); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("not the same after 30 s: %s", theirs.difference(ours))
 		}

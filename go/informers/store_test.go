@@ -60,6 +60,7 @@ func TestAStoreThatIsReplaced(t *testing.T) {
 		t.Errorf("%d tombstones for the pod that was deleted unseen", tombstones.Load())
 	}
 	touch(w, 30)
+	same(t, w, ours, theirs)
 	w.Eventually("the same list", func() bool {
 		listed := map[string]*corev1.Pod{}
 		for _, object := range i.GetStore().List() {
