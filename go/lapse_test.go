@@ -20,7 +20,7 @@ import (
 // lapsed reads a follower's events until it lapses, then the objects that follow.
 func lapsed(t testing.TB, f *kinf.Follower) state {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
 	defer cancel()
 	for {
 		e, err := f.Next(ctx)
@@ -108,7 +108,7 @@ func TestAFollowerSaysThatItsFeedWasRemoved(t *testing.T) {
 		t.Errorf("%d objects", len(objects))
 	}
 	w.Configure("- resource: pods\n")
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
 	defer cancel()
 	if e, err := f.Next(ctx); !errors.Is(err, kinf.ErrLapsed) {
 		t.Fatalf("%+v %v", e, err)

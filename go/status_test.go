@@ -101,7 +101,7 @@ func TestWaitSyncedWaitsForTheFirstList(t *testing.T) {
 		return err == nil
 	})
 	defer store.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
 	defer cancel()
 	if err := store.WaitSynced(ctx, "pods", "nodes"); err != nil {
 		t.Fatal(err)

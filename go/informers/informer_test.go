@@ -265,9 +265,9 @@ func (s *seen) isPresent(w *lab.World) bool {
 
 func same(t testing.TB, w *lab.World, ours, theirs *seen) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !theirs.isPresent(w) || !ours.equals(theirs); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(120 * time.Second); !theirs.isPresent(w) || !ours.equals(theirs); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not the same after 30 s: %s", theirs.difference(ours))
+			t.Fatalf("not the same after 120 s: %s", theirs.difference(ours))
 		}
 	}
 }

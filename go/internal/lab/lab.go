@@ -175,10 +175,10 @@ func (w *World) Stop(signal syscall.Signal) {
 // Eventually waits until check holds, for at most half a minute.
 func (w *World) Eventually(what string, check func() bool) {
 	w.tb.Helper()
-	for end := time.Now().Add(30 * time.Second); !check(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(120 * time.Second); !check(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			log, _ := os.ReadFile(w.Directory + "/kinf-run.err")
-			w.tb.Fatalf("%s: not within 30 s\n%s", what, log[max(0, len(log)-2000):])
+			w.tb.Fatalf("%s: not within 120 s\n%s", what, log[max(0, len(log)-2000):])
 		}
 	}
 }
