@@ -51,14 +51,16 @@ void replay_release(struct replay *replay)
 
 /* ---- the clock, under the lock ------------------------------------------- */
 
+/* Returns the moment of the replay, which is never in the future: ages count to it. */
 static uint64_t replay_now(const struct replay *replay)
 {
 	uint64_t passed = proc_monotonic_ns() - replay->since_ns, moment;
+	uint64_t present = proc_realtime_ns();
 
 	if (__builtin_mul_overflow(passed, replay->speed, &passed) ||
 		__builtin_add_overflow(replay->moment_ns, passed, &moment))
-		return UINT64_MAX;
-	return moment;
+		return present;
+	return moment < present ? moment : present;
 }
 
 static void replay_set(struct replay *replay, uint64_t moment_ns, uint64_t speed)

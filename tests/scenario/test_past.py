@@ -298,7 +298,9 @@ def test_a_replay_gives_what_a_live_watcher_saw(past, replay):
     # At the end it is the present.
     past.simulator.put("pods", pod("new", node="n2"))
     assert same(watches[0], live[0]) == ("ADDED", "new")
-    assert kinf("replay", "stop", check=True).stdout.split(", ")[2].startswith("stands still; ")
+    _, moment, pace = kinf("replay", "stop", check=True).stdout.split(", ")
+    assert pace.startswith("stands still; ")
+    assert datetime.fromisoformat(moment) <= datetime.now(timezone.utc), "it does not run ahead of the present"
     for words, status, sentence in ((["go"], 2, "'go' is no command: step, run or stop"), (["run", "fast"], 1, "'fast' is no speed: write 1x, 10x"),
                                     (["step", "x"], 1, "not a number: 'x'")):
         refused = kinf("replay", *words)
