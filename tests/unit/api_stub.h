@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A server with fixed answers on loopback, HTTP/1.1 without TLS, in threads of the test. For what a
- * whole simulated API server is too large for, and for faults below HTTP.
+ * A server with fixed answers on loopback, HTTP/1.1 without TLS, in threads of the test. Serves
+ * cases too small for the whole simulated API server, and faults below HTTP.
  */
 #ifndef TESTS_UNIT_API_STUB_H
 #define TESTS_UNIT_API_STUB_H
@@ -14,7 +14,7 @@ enum api_stub_fault {
 	STUB_RESET,       /* resets the connection instead of an answer */
 	STUB_SILENT,      /* takes the request and says nothing */
 	STUB_SILENT_BODY, /* sends headers and the body, but does not end it */
-	STUB_GARBAGE,     /* answers something that is not HTTP */
+	STUB_GARBAGE,     /* answers without HTTP */
 };
 
 struct api_stub_answer {
@@ -25,7 +25,7 @@ struct api_stub_answer {
 	const char *headers; /* more of them, each with \r\n; NULL: none */
 	enum api_stub_fault fault;
 	size_t size;       /* of the body, 0: it is text */
-	const char *query; /* only for requests whose query has this; NULL: for all */
+	const char *query; /* only for requests with this in their query; NULL: for all */
 };
 
 struct api_stub;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A folder with an exec plugin that does what a test says. */
+/* A directory with an exec plugin. A test says what it does. */
 #ifndef UNIT_EXEC_RIG_H
 #define UNIT_EXEC_RIG_H
 
@@ -34,8 +34,7 @@ static inline void set_up(void)
 		.exec = {.command = command, .api_version = (char *)V1}};
 }
 
-/* A plugin that was killed may still be in the middle of making `runs`, also when `rm` has read
- * the directory. */
+/* A killed plugin may still be creating `runs` after `rm` has read the directory. */
 static inline void tear_down(void)
 {
 	char line[200];

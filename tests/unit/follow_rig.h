@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A journal written by hand, taken by the processor's own modules, and a replica made of nothing
- * but what the follower gives. Each change has to fit the replica (its old state is exactly what
- * the replica holds), so nothing can be missed, doubled or out of order.
+ * A journal written by hand, applied by the processor's modules, and a replica filled only by the
+ * follower. Each change must fit the replica: its old state equals the replica's. So nothing is
+ * missed, doubled or out of order.
  */
 #ifndef UNIT_FOLLOW_RIG_H
 #define UNIT_FOLLOW_RIG_H
@@ -85,7 +85,7 @@ static inline void list_end(unsigned feed)
 	w.open[feed] = false;
 }
 
-/* As far as the reflector may: not beyond what the index has, nor into an open list. */
+/* Trims up to the index, but never into an open list, as the reflector does. */
 static inline void trim(void)
 {
 	uint64_t target = rig_taken(&w.rig), trimmed;
@@ -198,7 +198,7 @@ static inline void take(const struct follow_item *item)
 	}
 }
 
-/* At most N items; what follow_next said last. */
+/* At most N items; returns the last result of follow_next. */
 static inline int follow(unsigned n)
 {
 	struct follow_item item;

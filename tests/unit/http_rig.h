@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server that answers as a path says, and calls to it that keep what they see. */
+/* A server with answers chosen by the path, and calls to it with recorded results. */
 #ifndef UNIT_HTTP_RIG_H
 #define UNIT_HTTP_RIG_H
 
@@ -21,9 +21,9 @@ struct seen {
 	uint64_t retry_after_ns;
 	char content_type[128], warning[128], sentence[512];
 	struct buf body;
-	int stop; /* what on_body answers */
+	int stop; /* result of on_body */
 	bool cancel_in_body;
-	const char *then; /* path that on_done starts another call for */
+	const char *then; /* on_done calls this path next */
 	struct http_call **cancel_in_status;
 };
 

@@ -150,7 +150,7 @@ static inline uint64_t objects(struct fixture *f)
 	return r == FOUND ? feed.objects : UINT64_MAX;
 }
 
-static struct index_definition defined; /* the last that definitions() saw */
+static struct index_definition defined; /* set by definitions() */
 
 static inline int keep_definition(void *arg, const struct index_definition *definition)
 {

@@ -8,7 +8,7 @@
 static struct tape a, b;
 static struct kinf_informer *informer;
 
-/* Frees what the test made; to be a suite's .fini. */
+/* Frees the test's objects; a suite's .fini. */
 static void informer_close(void)
 {
 	kinf_informer_free(&informer);

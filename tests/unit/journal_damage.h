@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Damages records of a journal that a test writes, and looks at what trimming leaves. */
+/* Damages records of a test's journal, and inspects the records left by a trim. */
 #ifndef UNIT_JOURNAL_DAMAGE_H
 #define UNIT_JOURNAL_DAMAGE_H
 
@@ -10,8 +10,8 @@
 #include "common/err.h"
 #include "store/journal/journal_internal.h"
 
-/* Replaces byte AT of the stored record SEQ, or its last one, by another; with SIZE also cuts it
- * to that. */
+/* Replaces byte AT of the stored record SEQ, or its last one, by another; SIZE also truncates
+ * it. */
 static inline void damage(struct journal *j, uint64_t seq, size_t at, size_t size)
 {
 	uint8_t room[SEQ_KEY_SIZE], copy[1024];
@@ -48,7 +48,7 @@ static inline struct journal_meta meta_of(struct journal *j)
 	return meta;
 }
 
-/* Also what can't be read. */
+/* True for an unreadable record too. */
 static inline bool is_stored(struct journal *j, uint64_t seq)
 {
 	uint8_t room[SEQ_KEY_SIZE];

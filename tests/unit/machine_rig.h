@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state machine of a feed, led through scripts: what comes in, and what must go out. */
+/* The state machine of a feed, led through scripts: inputs, and expected outputs. */
 #ifndef UNIT_FEED_RIG_H
 #define UNIT_FEED_RIG_H
 
@@ -15,7 +15,7 @@
 #define MS     1000000ull
 #define SECOND 1000000000ull
 
-/* One line of a script: what comes in, after how long, and what must go out. */
+/* One line of a script: an input, its delay, and the expected outputs. */
 struct step {
 	enum feed_on on;
 	uint64_t after_ms;
@@ -99,7 +99,7 @@ static inline void check(struct run *run, const struct step *s, size_t line)
 		feed_machine_phase(&run->feed));
 }
 
-/* Waits that an action asked for are over when the next FEED_ON_TICK comes. */
+/* Waits requested by an action are over at the next FEED_ON_TICK. */
 static inline void play(struct run *run, const struct step *steps, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

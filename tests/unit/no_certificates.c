@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The test framework compares texts with libgit2, which at each start lets mbedtls parse all
- * certificates of the machine. With the sanitizers that takes 190 ms of CPU. This function takes
- * the place of mbedtls's and reads none.
+ * Criterion compares texts with libgit2. At each start libgit2 lets mbedtls parse all certificates
+ * of the machine. This takes 190 ms of CPU with the sanitizers. This function replaces mbedtls's
+ * and reads none.
  */
 int __attribute__((visibility("default")))
 mbedtls_x509_crt_parse_file(void *chain, const char *path);

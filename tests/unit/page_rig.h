@@ -6,8 +6,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* Returns the size of the pages of a database that is made here: LMDB takes the machine's, but
- * none above 32 KiB. */
+/* Returns the page size of a new database: LMDB takes the machine's, but none above 32 KiB. */
 static inline size_t database_page(void)
 {
 	size_t machine = (size_t)sysconf(_SC_PAGESIZE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A database of which each state can be recognized, readers of it in processes of their own, and
- * a writer that reuses pages as fast as it can. */
+/* A database with recognizable states, readers of it in child processes, and a writer reusing pages
+ * as fast as it can. */
 #ifndef UNIT_PINS_RIG_H
 #define UNIT_PINS_RIG_H
 
@@ -23,7 +23,7 @@
 
 #define KEYS  32
 #define VALUE 3000 /* in overflow pages, if pages have 4 KiB */
-/* The most by which a file grows whose pages are reused, during growth(). */
+/* The most growth of a file with reused pages during growth(). */
 #define GROWTH_MOST (1024 * (uint64_t)database_page())
 
 static const char *const databases[] = {"one"};
@@ -49,8 +49,8 @@ static inline struct env *open_env(enum env_mode mode)
 	return opened;
 }
 
-/* Each transaction writes every second key, a value that repeats one number, and the sum of the
- * numbers of all keys. */
+/* Each transaction writes every second key. A value repeats one number. `sum` is the sum of all
+ * keys' numbers. */
 static uint64_t numbers[KEYS], version;
 
 static inline bool write_one(void)
@@ -86,7 +86,7 @@ static inline void write_many(int n)
 		cr_assert(write_one());
 }
 
-/* Loads what the last writer left, so that the next one continues it. */
+/* Loads the last writer's numbers for the next one. */
 static inline void load(void)
 {
 	struct txn *txn = NULL;
@@ -104,9 +104,9 @@ static inline void load(void)
 	txn_abort(&txn);
 }
 
-static uint64_t seen; /* by is_whole(): the sum, which is another one in each state */
+static uint64_t seen; /* by is_whole(): the sum, different in each state */
 
-/* Returns whether all that the transaction sees is of one state. */
+/* Returns whether the transaction sees one state only. */
 static inline bool is_whole(struct txn *txn)
 {
 	uint64_t sum = 0, stored = 0, number, word;
@@ -161,7 +161,7 @@ static inline void open_and_close_each_file(void)
 	(void)closedir(directory);
 }
 
-/* A child keeps its snapshots here, and the sum that it has read in the one that it holds. */
+/* A child's snapshots, and the sum read in the one it holds. */
 struct serving {
 	int from, to; /* commands and answers */
 	struct txn *txn, *more;
@@ -184,7 +184,7 @@ static inline bool serve_snapshot(struct serving *s, char command)
 	switch (command) {
 	case 'o': /* opens and holds a snapshot */
 		return serve_open(s);
-	/* the same without standard descriptors: what it writes must not get their numbers */
+	/* the same without standard descriptors: its output must not get their numbers */
 	case 's':
 		for (int fd = 0; fd <= STDERR_FILENO; fd++)
 			(void)close(fd);
@@ -193,10 +193,10 @@ static inline bool serve_snapshot(struct serving *s, char command)
 			good &= fcntl(fd, F_GETFD) < 0 ||
 				(fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
 		return good;
-	/* checks the one that it holds: without a pin a later state may lie in the same pages */
+	/* checks the held snapshot: without a pin a later state may lie in the same pages */
 	case 'c':
 		return is_whole(s->txn) && seen == s->held;
-	case 'z': { /* knows the sizes of that state, and of no newer one */
+	case 'z': { /* knows the sizes of this state only */
 		struct env_info info = {0};
 		return env_sizes(env, &info) == ERR_SNAPSHOT_EXPIRED &&
 		       txn_sizes(s->txn, &info) == 0 && info.used_bytes;
@@ -205,7 +205,7 @@ static inline bool serve_snapshot(struct serving *s, char command)
 		good = txn_renew(s->txn) == 0 && is_whole(s->txn);
 		s->held = seen;
 		return good;
-	/* reads until its pages are taken away, and notices each time that what it read is wrong */
+	/* reads until its pages are reused, and detects each wrong read */
 	case 'g':
 		for (bool whole = true; whole && !txn_is_given_up(s->txn);)
 			whole = is_whole(s->txn);
@@ -215,7 +215,7 @@ static inline bool serve_snapshot(struct serving *s, char command)
 	case 'e':
 		txn_reset(s->txn);
 		return true;
-	case 'l': { /* takes all snapshots that it can get */
+	case 'l': { /* takes all the snapshots there are */
 		int r, n = 0;
 		while ((r = txn_begin_read(env, &s->more)) == 0)
 			n++;
@@ -236,7 +236,7 @@ static inline bool serve_command(struct serving *s, char command)
 	switch (command) {
 	case 'u': /* becomes another user */
 		return setgid(65534) == 0 && setuid(65534) == 0;
-	case 'f': { /* forks a child that lives longer */
+	case 'f': { /* forks a child and ends before it */
 		pid_t pid = fork();
 		if (pid == 0) {
 			(void)alarm(20);
@@ -248,8 +248,8 @@ static inline bool serve_command(struct serving *s, char command)
 	case 'b': /* opens and closes each file, as a backup does */
 		open_and_close_each_file();
 		return true;
-	/* closes what it has not opened itself, as a program does that becomes a daemon, and
-	 * opens another file */
+	/* closes inherited descriptors, as a program becoming a daemon does, and opens another
+	 * file */
 	case 'd':
 		close_all_but(s->from, s->to);
 		return open("/dev/null", O_RDONLY) > STDERR_FILENO;
@@ -333,7 +333,7 @@ static inline uint64_t file_bytes(void)
 	return info.file_bytes;
 }
 
-/* Returns the bytes by which the file grows while the writer overwrites all keys 200 times. */
+/* Returns the file's growth in bytes while the writer overwrites all keys 200 times. */
 static inline uint64_t growth(void)
 {
 	uint64_t before;

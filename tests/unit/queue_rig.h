@@ -11,8 +11,8 @@
 #include "reader/kinf.h"
 
 #define MS         INT64_C(1000000)
-#define WITHIN_MS  30000 /* for what must happen */
-#define BRIEFLY_MS 30    /* for what must not */
+#define WITHIN_MS  30000 /* for an expected event */
+#define BRIEFLY_MS 30    /* to see that nothing happens */
 
 static inline struct kinf_queue *queue_on(struct kinf_clock *clock, struct kinf_limiter *limiter)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A journal in the scratch folder with a feed of pods into which a test records. All failures
- * fail the test. */
+/* A journal in the scratch directory with a feed of pods. Tests record into it. All failures fail
+ * the test. */
 #ifndef UNIT_RECORD_RIG_H
 #define UNIT_RECORD_RIG_H
 
@@ -18,7 +18,7 @@ struct record_rig {
 	struct record_feed feed;
 };
 
-/* The first half: what a ring and a recorder need. */
+/* Opens the ring and the recorder's other inputs. */
 static inline void record_rig_open(struct record_rig *rig)
 {
 	char reason[256];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A journal with one feed of pods: lists and events are recorded, and what the journal has of
- * them is read back as text. */
+/* A journal with one feed of pods: records lists and events, and reads the journal's records back
+ * as text. */
 #ifndef UNIT_RECORD_TEXT_H
 #define UNIT_RECORD_TEXT_H
 
@@ -73,7 +73,7 @@ static inline void end_list(struct rig *rig, const char *rv)
 	cr_assert_eq(r, 0, "%s", err_text(r));
 }
 
-/* Records behind SEQ as "ADDED d/a@5 ", with "?" for a final state that is unknown. */
+/* Records after SEQ as "ADDED d/a@5 ", with "?" for an unknown final state. */
 static inline const char *log_after(struct rig *rig, uint64_t seq)
 {
 	struct journal_walk *walk;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A store in a scratch folder with a hand-made journal, and questions to the index that a processor
+/* A store in a scratch directory with a hand-made journal, and queries of the index a processor
  * makes of it. All failures fail the test. */
 #ifndef UNIT_RIG_H
 #define UNIT_RIG_H
@@ -36,10 +36,10 @@ uint64_t rig_record(
 
 /* Opens the pair when there is none and steps until there is nothing left to do. */
 void rig_settle(struct rig *rig);
-/* As after a kill -9: nothing is closed in order but what the test's own process needs. */
+/* As after a kill -9: only the test's own resources are closed in order. */
 void rig_restart(struct rig *rig);
 
-/* Answers of the index that CURRENT names, in static buffers. */
+/* Answers of the current index, in static buffers. */
 const char *rig_names(struct rig *rig, uint32_t feed); /* "key@seq key@seq" in key order */
 const char *rig_under(struct rig *rig, uint32_t feed, const char *definition, const char *value);
 struct index_feed rig_feed(struct rig *rig, uint32_t feed); /* .feed 0: it has no row */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries of a ring that are made and expected by their seq. */
+/* Ring entries, made and expected by their seq. */
 #ifndef UNIT_RING_RIG_H
 #define UNIT_RING_RIG_H
 

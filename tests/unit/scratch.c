@@ -32,8 +32,8 @@ static void remove_folder(void)
 		(void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Returns whether tests can have their files in memory, which saves them the time of their many
- * syncs. The 64 MiB that containers have are too few for the tests that run beside each other. */
+/* Returns whether tests can keep their files in memory; their many syncs cost no time there. A
+ * container's 64 MiB are too few for parallel tests. */
 static bool scratch_fits_memory(void)
 {
 	struct statvfs fs;

@@ -6,8 +6,7 @@
 /* Its path, made at the first call. */
 const char *scratch(void);
 
-/* Comes before the first scratch(), in a test of few bytes that has to have them in memory
- * (/dev/shm). */
+/* Puts a small test's files into memory (/dev/shm). Comes before the first scratch(). */
 void scratch_in_memory(void);
 
 /* "<scratch>/NAME", in one of eight buffers used in turn. */

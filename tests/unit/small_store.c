@@ -131,7 +131,7 @@ static void take_object(struct small_store *s, struct txn *txn, const struct rec
 	term_list_release(&new);
 }
 
-/* Records FROM to TO that are of objects. */
+/* Applies the object records FROM to TO. */
 static void take_range(struct small_store *s, struct txn *txn, uint64_t from, uint64_t to)
 {
 	struct journal_walk *walk;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A store with journal and index in the scratch folder, written in the order the daemons write it:
- * records of one feed "pods" (indexes namespace, label, node), then small_store_take(), which is
- * the processor's rule in its shortest form. For tests of what reads stores.
+ * records of one feed "pods" (indexes namespace, label, node), then small_store_take(), the
+ * processor's rule in its shortest form. For tests of readers.
  */
 #ifndef UNIT_SMALL_STORE_H
 #define UNIT_SMALL_STORE_H
@@ -28,10 +28,10 @@ struct small_store {
 
 /* With the feed, its first list ended and taken: visible and empty. */
 void small_store_open(struct small_store *s);
-/* Closes both environments in order, as daemons that end do. */
+/* Closes both environments in order, as an ordered shutdown does. */
 void small_store_close(struct small_store *s);
 
-/* One more feed of pods, never listed, without indexes; what follows writes to it. */
+/* One more feed of pods, never listed, without indexes; later writes go to it. */
 void small_store_add_feed(struct small_store *s, const char *name);
 
 /* Each in its own transaction; the seq. SIZE: of a text in the body, to make it large. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For tests of informers: a store of one feed "pods" made by the processor's modules, changed by
- * hand, and handlers that write down what they are told:
+ * hand, and handlers writing down their events:
  *
  *	"add! a/x=1"  on_add of the initial state (version 1 of a/x)     "add a/x=1"  another on_add
  *	"upd a/x=1>2" on_update ("?>2": the old state is not known)      "sync"  "lapped"
@@ -32,11 +32,11 @@ void cache_close(void);
 /* Writes "a/x"; its version is counted. NODE: spec.nodeName, the index "node"; NULL: "n". */
 uint64_t cache_put(const char *key, const char *node);
 void cache_delete(const char *key);
-/* All in NAMES ("a/x a/y") as one list: what is not in it is found missing. */
+/* All in NAMES ("a/x a/y") as one list: other objects are found missing. */
 void cache_relist(const char *names);
-/* What was written is committed and in the index. */
+/* Commits and indexes all changes. */
 void cache_take(void);
-/* Nothing that was written so far can be read back as history. */
+/* Trims all changes from the history. */
 void cache_trim(void);
 /* A feed "pods" of another definition takes the old one's place; empty and listed. */
 void cache_replace_feed(void);
@@ -50,7 +50,7 @@ struct tape {
 	void (*then)(struct tape *tape);
 };
 
-/* What tapes are heard by; .arg is the tape. */
+/* Handler options of a tape; .arg is the tape. */
 struct kinf_handler_options tape_options(struct tape *tape);
 void tape_release(struct tape *tape);
 
@@ -61,7 +61,7 @@ struct kinf_handler *tape_add(
 void tape_drain(struct kinf_informer *informer);
 /* The tape says exactly this, and is emptied. */
 void tape_is(struct tape *tape, const char *text);
-/* So, whatever the order. */
+/* The same in any order. */
 void tape_is_any_order(struct tape *tape, const char *text);
 
 #define KINF_OK(call) \

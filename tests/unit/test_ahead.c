@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a walk announces what it will read. The number of times that its thread has waited for
- * the disk is the tests'. */
+/* Announcements of a walk's next reads. The tests supply the thread's count of waits for the
+ * disk. */
 #include "store/env/env.h"
 
 #include <criterion/criterion.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The resourceVersion in an answer that passes by, and whether its object is gone. */
+/* The resourceVersion in a forwarded answer, and whether its object is gone. */
 #include <criterion/criterion.h>
 
 #include "serve/api/api_version.h"
@@ -46,7 +46,7 @@ Test(api_version, json_objects)
 		false);
 	json("{\"metadata\":{" GOING ",\"finalizers\":[\"x/y\"],\"resourceVersion\":\"12\"}}", "12",
 		false);
-	/* A pod that ends gracefully is still there; a namespace has no such member. */
+	/* A pod in its grace period still exists; a namespace has no such member. */
 	json("{\"metadata\":{\"deletionTimestamp\":\"x\",\"deletionGracePeriodSeconds\":30,"
 	     "\"resourceVersion\":\"12\"}}",
 		"12", false);

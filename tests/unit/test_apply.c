@@ -41,7 +41,7 @@ static const char *pod(const char *node, const char *app)
 	return at;
 }
 
-/* A feed with its first list: LIST_BEGIN, what PODS adds, LIST_END. */
+/* A feed with its first list: LIST_BEGIN, the objects of PODS, LIST_END. */
 static uint32_t listed_feed(const char *name)
 {
 	uint32_t feed = rig_add_feed(&rig, name);
@@ -181,7 +181,7 @@ Test(apply, each_commit_moves_the_word_that_readers_wait_on)
 	cr_assert_eq(taken_wait(word, 60000), 0);
 	cr_assert_eq(taken_seq(word), live);
 	taken_look(word);
-	rig_restart(&rig); /* what a killed processor did not publish is in the index */
+	rig_restart(&rig); /* the index has the changes a killed processor did not publish */
 	cr_assert_eq(taken_wait(word, 60000), 0);
 	cr_assert_eq(taken_seq(word), live);
 }

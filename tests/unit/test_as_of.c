@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a feed as of an earlier seq, against what was written down at that seq. */
+/* A feed's state as of an earlier seq, compared with the states noted at the time. */
 #include <criterion/criterion.h>
 
 #include "common/cleanup.h"
@@ -8,9 +8,9 @@
 
 #define SEQS 4000
 
-/* By seq: the versions that readers saw, 0: no object. */
+/* By seq: versions seen by readers, 0: no object. */
 static uint64_t seen[SEQS][FEEDS][KEYS];
-static uint64_t first, last; /* the seqs that are written down */
+static uint64_t first, last; /* the noted seqs */
 static struct snapshot *snapshot;
 
 static void note(uint64_t seq)

@@ -21,7 +21,7 @@ Test(bloat, a_file_is_as_long_as_what_it_holds_and_three_tenths_and_16_MiB)
 {
 	struct bloat bloat = {.next_ns = 0};
 
-	/* With the eighth that is allocated ahead. */
+	/* With the eighth allocated ahead. */
 	cr_assert_not(due(&bloat, 1000, 100, 129));
 	cr_assert(due(&bloat, 1002, 100, 131));
 	bloat = (struct bloat){.next_ns = 0};
@@ -29,7 +29,7 @@ Test(bloat, a_file_is_as_long_as_what_it_holds_and_three_tenths_and_16_MiB)
 	cr_assert(due(&bloat, 1006, 1, 16));
 }
 
-/* Each trim takes what has come since the last one. */
+/* Each trim frees the growth since the last one. */
 Test(bloat, the_most_of_the_last_minute_counts)
 {
 	struct bloat bloat = {.next_ns = 0};

@@ -367,7 +367,7 @@ Test(config, files_are_looked_for_in_their_order)
 	config_free(&c);
 }
 
-/* Root in another user's directory ran the exec plugin of that user's file. */
+/* Root in another user's directory used to run the exec plugin of the user's file. */
 Test(config, a_file_that_another_user_may_have_written_counts_only_if_it_is_named)
 {
 	struct config_flags flags = {.file = "kinf.yaml"};
@@ -503,8 +503,8 @@ Test(config, paths_in_a_file_begin_in_its_directory)
 	cr_assert_eq(chdir(directory), 0);
 }
 
-/* 'kinf config check' showed paths as they were written, and a path through a directory that is
- * missing for good: the daemons made it. */
+/* 'kinf config check' used to show paths as written, and a path through a missing directory: the
+ * daemons made it. */
 Test(config, paths_are_without_dots_and_double_slashes)
 {
 	static const char *const paths[][2] = {{"/a/./b//c/", "/a/b/c"}, {"/a/../b", "/b"},

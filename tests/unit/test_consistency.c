@@ -44,7 +44,7 @@ Test(consistency, each_part_of_an_object_counts)
 		cr_assert(!same(digest(&is, 1), digest(&others[i], 1)), "%zu", i);
 }
 
-/* Sums that cancel out would hide a swap of versions between two objects. */
+/* Cancelling sums would hide a swap of versions between two objects. */
 Test(consistency, versions_swapped_between_two_objects_are_seen)
 {
 	static const struct object one[] = {{"d", "a", "1", "5"}, {"d", "b", "1", "6"}};

@@ -70,7 +70,7 @@ static void control_test_note(void *arg, const char *text)
 	(void)snprintf(arg, 200, "%s", text);
 }
 
-/* The client's process: its exit status tells what it got. */
+/* The client's process: its exit status tells its result. */
 static pid_t control_test_ask(
 	const char *command, const char *argument, int result, const char *expected)
 {
@@ -199,7 +199,7 @@ Test(control, a_peer_that_does_not_read_delays_nobody)
 
 	cr_assert_eq(send(fd, "compact", 7, 0), 7);
 	struct control_call *call = control_test_await(NULL);
-	for (int i = 0; i < 100000; i++) /* many times what a socket buffers */
+	for (int i = 0; i < 100000; i++) /* many times a socket's buffer */
 		control_note(call, "%0500d", i);
 	control_end(&call, 0, "");
 	(void)close(fd);

@@ -161,7 +161,7 @@ Test(cursor_file, removed_ones_are_not_found)
 	cr_assert_eq(load("gone"), NOT_FOUND);
 }
 
-/* A member of the group can make it, so that nobody else can use the name. */
+/* Otherwise a group member could block the name for all others. */
 Test(cursor_file, a_directory_with_the_name_of_a_cursor_is_removed)
 {
 	int cursors = home_cursors_fd(home);
@@ -177,7 +177,7 @@ Test(cursor_file, a_directory_with_the_name_of_a_cursor_is_removed)
 	cr_assert_eq(cursor_save(home, "taken", uuid, positions, 1), 0);
 }
 
-/* Every beginning of a good file, and every flipped bit that makes it no cursor any more. */
+/* Every prefix of a good file, and every harmful bit flip. */
 Test(cursor_file, damaged_files_are_refused)
 {
 	static const char good[] = "kinf-cursor 1\njournal 0123ff000000000000000000000000a0\n"
@@ -353,7 +353,7 @@ Test(cursor_file, large_files_of_a_user_count_by_their_size)
 	cr_assert_eq(walked, 20);
 }
 
-/* So that a member of the group can't make 'kinf status' as slow as it likes. */
+/* Otherwise a group member could slow down 'kinf status' at will. */
 Test(cursor_file, a_walk_opens_no_more_files_of_a_user_than_count)
 {
 	unsigned walked = 0;
@@ -370,7 +370,7 @@ Test(cursor_file, a_walk_opens_no_more_files_of_a_user_than_count)
 	cr_assert_eq(walked, CURSORS_PER_OWNER);
 }
 
-/* A member of the group left a link at the name that another user's follower was about to write. */
+/* A group member left a link at the temporary name of another user's follower. */
 Test(cursor_file, a_link_in_the_way_of_a_temporary_file_is_never_followed)
 {
 	char name[40], victim[512], text[8] = "";
@@ -423,7 +423,7 @@ Test(cursor_file, the_claim_of_a_program_that_has_closed_its_output_is_no_place_
 	cursor_unclaim(&claim);
 }
 
-/* A follower that ends leaves no file, and the next one is not stopped by it. */
+/* An ended follower leaves no file and does not block the next one. */
 Test(cursor_file, the_claim_of_a_follower_ends_with_its_file)
 {
 	struct cursor_claim claim = {0}, second = {0};

@@ -27,7 +27,7 @@ static void write_config(const char *text)
 	cr_assert_eq(fclose(file), 0);
 }
 
-/* Runs a daemon that does RUN; returns its exit status. */
+/* Runs RUN as a daemon; returns its exit status. */
 static int start(int (*run)(struct daemon *daemon))
 {
 	char name[] = "kinf-test", *argv[] = {name, NULL};
@@ -57,7 +57,7 @@ static struct stats_process page_of(struct daemon *daemon)
 	return page;
 }
 
-/* What was written under the page's name, after the daemon has ended. */
+/* Reads the page by its name after the daemon has ended. */
 static struct stats_process page_left(void)
 {
 	AUTO_FD int fd = open(scratch(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

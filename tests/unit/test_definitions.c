@@ -69,7 +69,7 @@ Test(definitions, changes_while_an_index_is_filled_are_in_it)
 	cr_assert_eq(pair_check(rig.pair), 0);
 	cr_assert_eq(pair_step(rig.pair), FOUND, "a first slice, not all");
 	EXPECT(rig_under(&rig, feed, "node", "n7"), "no such index");
-	/* One before, one beyond what is filled, a new one, and one that goes. */
+	/* Changes before and after the filled range, a new object, and a deleted one. */
 	rig_record(&rig, feed, RECORD_MODIFIED, "ns/0007", "{\"spec\":{\"nodeName\":\"moved\"}}");
 	rig_record(&rig, feed, RECORD_MODIFIED, "ns/2007", "{\"spec\":{\"nodeName\":\"moved\"}}");
 	rig_record(&rig, feed, RECORD_ADDED, "ns/new", "{\"spec\":{\"nodeName\":\"n7\"}}");

@@ -346,7 +346,7 @@ Test(discovery, documents_are_kept_as_they_came_if_somebody_wants_them)
 	world_close(&world);
 }
 
-/* One that was not asked whether something has changed can't say that it has not. */
+/* Only a conditional request can be answered with 304. */
 Test(discovery, not_modified_out_of_the_blue_is_an_error)
 {
 	struct world world = {NULL};
@@ -468,8 +468,8 @@ static void too_large(const char *content_type, char *groups, const char *words)
 	free(groups);
 }
 
-/* 300 kB of gzip may be millions of resources, each of which takes memory, or groups, each of which
- * takes a request. */
+/* 300 kB of gzip may be millions of resources, each with its memory, or groups, each with its
+ * request. */
 Test(discovery, more_than_a_server_can_have_is_an_error)
 {
 	too_large(AGGREGATED,

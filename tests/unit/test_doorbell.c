@@ -107,8 +107,8 @@ Test(doorbell, one_call_rings_a_bounded_number_and_the_next_turns_ring_the_rest)
 	while (doorbell_turn(bell) == AGAIN)
 		;
 	cr_assert_eq(count_rung(wakes, 200), 200);
-	/* Batches that come faster than one can be rung delay no follower: ringing does not
-	 * begin at the first slot each time. */
+	/* Frequent batches delay no follower: ringing does not begin at the first slot each
+	 * time. */
 	for (size_t i = 0; i < 200; i++)
 		cr_assert_not(wake_read(&wakes[i]));
 	for (int i = 0; i < 4; i++)
@@ -117,7 +117,7 @@ Test(doorbell, one_call_rings_a_bounded_number_and_the_next_turns_ring_the_rest)
 	leave_all(wakes, 200);
 }
 
-/* A follower that never arms again costs nothing, and one that always does is rung once a batch. */
+/* A follower costs nothing unless it arms again, and is rung once a batch if it does. */
 Test(doorbell, followers_are_rung_once_each_time_they_arm)
 {
 	struct wake wake;
@@ -135,8 +135,8 @@ Test(doorbell, followers_are_rung_once_each_time_they_arm)
 	wake_close(&wake);
 }
 
-/* A processor without a free place closes the connection. The follower tries again after pauses
- * that grow. */
+/* A processor without a free place closes the connection. The follower tries again after growing
+ * pauses. */
 Test(doorbell, followers_without_a_place_come_back_after_growing_pauses)
 {
 	struct wake wake;

@@ -412,8 +412,8 @@ Test(env, closing_touches_no_other_file_that_has_the_path_now)
 	cr_assert_leq(st.st_size, 1 << 20, "its own is cut");
 }
 
-/* Returns whether the kernel reads single pages of the map of e/data.mdb, which it tells by the
- * flag rr; true where it tells that of no map (qemu). */
+/* Returns whether the kernel reads single pages of the map of e/data.mdb (flag rr); true if no map
+ * has flags (qemu). */
 static bool is_read_by_page(void)
 {
 	void *probe = mmap(NULL, 1 << 16, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

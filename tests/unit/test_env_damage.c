@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Environments whose file is damaged: it is an error, and nothing older or false is read. */
+/* Environments with a damaged file: it is an error, and nothing older or false is read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -73,7 +73,7 @@ Test(env_damage, a_state_that_begins_at_another_page_is_an_error)
 			cr_assert(r == 0 || r == ERR_CORRUPT || r == ERR_NO_STORE, "page %d: %s",
 				(int)root, err_text(r));
 			if (mode && r == 0)
-				/* the right one, or what looks like it, and it was written to */
+				/* the right page or a lookalike, and it was written to */
 				break;
 		}
 	}
@@ -89,7 +89,7 @@ Test(env_damage, a_changed_byte_of_a_meta_page_never_leads_to_an_older_state)
 	long page = (long)database_page();
 	unsigned refused = 0;
 
-	/* As many, so that a changed bit of either number makes the other one the larger. */
+	/* Equal counts: a changed bit of either number makes the other one the larger. */
 	for (int i = 0; i < 6; i++)
 		put(env, (const char[]){(char)('A' + i), '\0'}, 500);
 	env_close(&env);
@@ -115,8 +115,7 @@ Test(env_damage, a_changed_byte_of_a_meta_page_never_leads_to_an_older_state)
 	(void)close(fd);
 }
 
-/* Pages that were replaced stay in the file. A changed number of a page must not lead back to
- * one of them. */
+/* Replaced pages stay in the file. A changed number of a page must not lead back to one of them. */
 Test(env_damage, a_changed_byte_of_a_page_never_leads_to_the_row_that_was_there_before)
 {
 	struct env *env = open_env("e", ENV_WRITE);
@@ -173,7 +172,7 @@ Test(env_damage, a_changed_byte_of_a_page_never_leads_to_the_row_that_was_there_
 	(void)close(fd);
 }
 
-/* A page that is damaged while it is read: its rows may seem to lie, or to end, beyond the file. */
+/* A page damaged during a read: its rows may seem to lie, or to end, beyond the file. */
 Test(env_damage, a_row_beyond_the_file_is_damage)
 {
 	struct env *writer = open_env("e", ENV_WRITE);
@@ -195,7 +194,7 @@ Test(env_damage, a_row_beyond_the_file_is_damage)
 		"22222222222222222222",
 		21);
 	for (size_t at = 0;
-		second && at + 21 < database_page() * 8;) { /* in each page that has the row */
+		second && at + 21 < database_page() * 8;) { /* in each page of the row */
 		le16_put(second - 8 + 2, 0x3fff);           /* the upper half of the value's size */
 		at = (size_t)(second + 21 - bytes);
 		second = memmem(bytes + at, database_page() * 8 - at,
@@ -222,7 +221,7 @@ static void must_be_refused(uint8_t *byte)
 	*byte ^= 1;
 }
 
-/* A row that its key does not lead to any more: its daemon would look for it for ever. */
+/* A row unreachable by its key: its daemon would look for it for ever. */
 Test(env_damage, a_writer_refuses_keys_that_do_not_lead_to_their_rows)
 {
 	struct env *env = open_env("e", ENV_WRITE);
@@ -385,7 +384,7 @@ Test(env_damage, trees_that_are_sound_are_never_refused)
 	}
 }
 
-/* The writer has found its trees sound, and readers beside it need not do that again. */
+/* The writer has checked its trees, so readers beside it need not. */
 Test(env_damage, trees_are_checked_once_beside_a_writer)
 {
 	struct env *env = open_env("e", ENV_WRITE);

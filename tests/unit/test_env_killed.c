@@ -13,7 +13,7 @@
 
 /* ---- commits that were killed inside ------------------------------------ */
 
-/* The bytes of data.mdb after the last three commits, which made the states 4, 5 and 6. */
+/* The bytes of data.mdb after the last three commits, states 4, 5 and 6. */
 struct states {
 	size_t page, size;
 	uint8_t *bytes[3];
@@ -83,8 +83,8 @@ static size_t value_size(const char *name, enum env_mode mode)
 	return value.size;
 }
 
-/* Checks a file whose state 6 is whole or was not begun, whatever its meta page looks like, and
- * writes another state. */
+/* Checks a file with state 6 whole or not begun, for any content of its meta page, and writes
+ * another state. */
 static void check_sound(bool is_whole, bool is_half, const char *text, size_t step)
 {
 	enum env_mode mode = access(scratch_path("e/pins"), F_OK) == 0 ? ENV_READ : ENV_COPY;
@@ -109,8 +109,8 @@ struct store_step {
 	uint8_t from, size;
 };
 
-/* The order in which a commit stores the parts of a meta page, in place. LMDB's text, and what
- * gcc made of it in Debian 12, where the root of the table follows the number. */
+/* The order in which a commit stores the parts of a meta page, in place. LMDB's source, and gcc's
+ * code in Debian 12, where the table's root follows the number. */
 static const struct store_step as_written[] = {
 	{32, 8}, {40, 48}, {88, 16}, {104, 16}, {120, 8}, {128, 8}, {136, 8}, {144, 8}};
 static const struct store_step as_compiled[] = {
@@ -169,7 +169,7 @@ Test(env_killed, a_copy_of_a_commit_that_was_killed_inside_is_no_damage)
 	states_release(&s);
 }
 
-/* The killed commit's meta page stays until the next commit, which first uses its pages again. */
+/* The killed commit's meta page stays until the next commit, but its pages are reused before. */
 Test(env_killed, pages_of_a_killed_commit_that_are_used_again_are_no_damage)
 {
 	struct states s = states_make();
@@ -221,8 +221,7 @@ Test(env_killed, a_pin_page_of_any_age_makes_no_damage)
 	states_release(&s);
 }
 
-/* The number is one that a killed commit leaves, but the pin page knows that the commit was
- * published. */
+/* The number looks like a killed commit's, but the pin page knows the commit as published. */
 Test(env_killed, a_published_state_is_not_taken_for_a_killed_commit)
 {
 	struct states s = states_make();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Environments that were made on a machine with pages of another size. */
+/* Environments made on a machine with another page size. */
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -55,8 +55,8 @@ static int write_keys(bool writemap)
 	return r;
 }
 
-/* Makes the environment in another process, in which LMDB takes the machine's pages for such of
- * PAGE bytes. */
+/* Makes the environment in another process. LMDB believes the machine's pages to have PAGE bytes
+ * there. */
 static void write_with_pages_of(long page)
 {
 	cr_assert_not_null(places_of());
@@ -98,8 +98,7 @@ static void check_once(size_t page)
 	env_close(&env);
 }
 
-/* Checks it with maps at several addresses, which need not be multiples of the size of its
- * pages. */
+/* Checks it with maps at several addresses, not only multiples of its page size. */
 static void check_keys(size_t page)
 {
 	for (int i = 0; i < 9; i++) {

@@ -17,8 +17,8 @@ static struct bytes key_of(char text[16], int i)
 	return BYTES(text, (size_t)snprintf(text, 16, "%05d", i));
 }
 
-/* Stores rows with the even keys below 2 * ROWS, whose values begin with LETTER and have as many
- * bytes as a page has a number. */
+/* Stores rows with the even keys below 2 * ROWS. Their values begin with LETTER and have the size
+ * of a page number. */
 static void fill(struct env *env, char letter, int step)
 {
 	struct txn *txn = NULL;
@@ -37,8 +37,7 @@ static void fill(struct env *env, char letter, int step)
 	cr_assert_eq(txn_commit(&txn), 0);
 }
 
-/* Searches for key I in all ways. Returns how many searches fail; one that finds something else
- * than what is stored ends the test. */
+/* Searches for key I in all ways. Returns how many searches fail; a wrong result ends the test. */
 static unsigned look_for(struct txn *txn, int i, const char *where)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
@@ -90,7 +89,7 @@ static unsigned look(struct env *env, const char *where)
 	return failed;
 }
 
-/* Some of the values' sizes are numbers of pages that have older versions of the rows. */
+/* Some values' sizes are numbers of pages with older versions of the rows. */
 Test(env_path, changed_flags_lead_to_no_other_row)
 {
 	CLEANUP(env_close) struct env *env = open_env("e", ENV_WRITE);
@@ -114,7 +113,7 @@ Test(env_path, changed_flags_lead_to_no_other_row)
 		uint8_t *flags = bytes + n * page + 10, before = *flags;
 
 		if (le64_get(bytes + n * page) != n ||
-			n == table) /* that one is read when the file is opened */
+			n == table) /* the table's page is read at the opening */
 			continue;
 		for (unsigned how = 0; how < 10; how++) {
 			*flags = how < 8 ? before ^ (uint8_t)(1u << how) : how == 8 ? 0 : 0xff;
@@ -179,7 +178,7 @@ static unsigned change_offsets(struct env *env)
 		uint8_t *at = bytes + n * page;
 
 		if (le64_get(at) != n || !(at[10] & 3) ||
-			n == table) /* that one is read when the file is opened */
+			n == table) /* the table's page is read at the opening */
 			continue;
 		for (size_t i = 16; i < 24 && i < le16_get(at + 12); i++)
 			for (unsigned how = 0; how < 4; how++) {
@@ -214,8 +213,7 @@ static bool is_same(struct bytes a, struct bytes b)
 	return a.data == b.data && a.size == b.size;
 }
 
-/* Walks database DB in READ, which goes alone, and in WRITE, by LMDB. Returns how many rows it
- * has. */
+/* Walks database DB in READ by our walk and in WRITE by LMDB. Returns how many rows it has. */
 static unsigned walk_both(struct txn *read, struct txn *write, unsigned db)
 {
 	CLEANUP(cursor_close) struct cursor *own = NULL, *lmdbs = NULL, *before = NULL;

@@ -42,7 +42,7 @@ static struct stat file_of(const char *path)
 	return st;
 }
 
-/* Returns the page faults of a transaction that writes SIZE bytes of C under a new key. */
+/* Returns the page faults of a transaction writing SIZE bytes of C under a new key. */
 static long faults_of_write(struct env *env, const char *key, size_t size, char c)
 {
 	struct rusage before, after;
@@ -161,8 +161,8 @@ Test(env_room, blocks_of_an_aborted_transaction_are_given_back)
 	env_close(&env);
 }
 
-/* A batch reserves several times what it writes in the end. The rest would keep the disk full
- * for the other database. */
+/* A batch reserves several times its writes. The rest would keep the disk full for the other
+ * database. */
 Test(env_room, blocks_that_a_transaction_reserved_and_did_not_use_are_given_back)
 {
 	struct env *env = open_writemap("w");
@@ -179,8 +179,8 @@ Test(env_room, blocks_that_a_transaction_reserved_and_did_not_use_are_given_back
 	env_close(&env);
 }
 
-/* Each step reserves the most that it can take. Together they may not reserve much more than
- * they have written. */
+/* Each step reserves its maximum. Together they may not reserve much more than they have
+ * written. */
 Test(env_room, many_small_steps_reserve_little_more_than_they_write)
 {
 	enum { STEPS = 2000, STEP = 27 << 10, VALUE = 3000 };
@@ -329,8 +329,8 @@ Test(env_room, a_full_disk_fails_the_transaction_and_no_more)
 }
 
 #ifdef KINF_FAILPOINTS
-/* Stores NUMBER under each of many keys, so that pages are freed and used again. Returns what
- * the commit does. */
+/* Stores NUMBER under each of many keys, so that pages are freed and used again. Returns the
+ * commit's result. */
 static int write_number(struct env *env, unsigned number)
 {
 	struct txn *txn = NULL;
@@ -361,7 +361,7 @@ static void require_number(struct env *env, unsigned number)
 	txn_abort(&txn);
 }
 
-/* LMDB has committed then, and does not know that its pages are memory. */
+/* LMDB has committed, and does not know its pages to be memory. */
 Test(env_room, a_commit_that_finds_no_room_has_not_happened)
 {
 	struct env *env = open_writemap("w");
@@ -406,7 +406,7 @@ __attribute__((visibility("default"))) ssize_t pwrite(
 	return syscall(SYS_pwrite64, fd, from, size, at);
 }
 
-/* On btrfs the last write of a commit can be the one that finds the disk full. */
+/* On btrfs the last write of a commit can be the first to fail on a full disk. */
 Test(env_room, after_a_meta_page_without_room_the_file_must_be_opened_again)
 {
 	struct env *env = open_env("e", ENV_WRITE);

@@ -38,8 +38,8 @@ Test(err, quoted_control_characters_are_not_passed_on)
 	cr_assert_str_eq(err_text(ERR_CORRUPT), "file '?': it holds 'a?[31m? ?\xc3\xa9'");
 }
 
-/* U+009B begins a sequence for a terminal as ESC [ does. A path may hold bytes that are no
- * UTF-8, which JSON can't hold. */
+/* U+009B begins a sequence for a terminal as ESC [ does. A path may hold bytes outside UTF-8,
+ * unlike JSON. */
 Test(err, quoted_bytes_are_characters_that_a_terminal_shows)
 {
 	(void)err_say(ERR_CORRUPT, "it holds '%s'",

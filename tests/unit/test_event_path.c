@@ -10,7 +10,7 @@
 	type __wrap_##name(__VA_ARGS__)
 
 static struct {
-	size_t scanned; /* bytes of JSON in which only ends of values were looked for */
+	size_t scanned; /* bytes of JSON scanned for ends of values only */
 	size_t parses, parsed;
 	size_t searches; /* in the trees */
 } work;

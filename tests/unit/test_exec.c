@@ -71,9 +71,9 @@ Test(exec, nonsense_is_refused_and_nothing_of_it_is_in_the_sentence)
 
 #define VEIL 0x55
 
-/* Counts where a text stands in our writable memory, freed or not, but for the stack, where
- * registers are saved that copied it. VEILED: each byte of it XOR VEIL, so that what we look for
- * is nowhere itself. */
+/* Counts the copies of a text in our writable memory, freed or not. Leaves out the stack: saved
+ * registers hold copies. VEILED: each byte of it XOR VEIL, so the searched text itself is
+ * nowhere. */
 __attribute__((no_sanitize("address"), noinline)) static size_t count_in(
 	const uint8_t *from, const uint8_t *to, const char *veiled, size_t size)
 {
@@ -98,7 +98,7 @@ static size_t count_in_memory(const char *veiled, size_t size)
 
 	cr_assert(maps);
 	while (fgets(line, sizeof(line), maps))
-		/* ASan's shadow is larger than anything that holds text. */
+		/* ASan's shadow is larger than any map with text. */
 		if (sscanf(line, "%lx-%lx %4s", &from, &to, mode) == 3 && !strncmp(mode, "rw", 2) &&
 			to - from < (256ul << 20) && !strstr(line, "[v") && !strstr(line, "[stack"))
 			count += count_in((const uint8_t *)from, (const uint8_t *)to, veiled, size);

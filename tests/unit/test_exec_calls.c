@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that need what an exec plugin prints. */
+/* Requests with an exec plugin's credentials. */
 #include <criterion/criterion.h>
 #include <poll.h>
 #include <stdio.h>

@@ -33,7 +33,7 @@ static void tear_down(void)
 
 TestSuite(failure, .init = set_up, .fini = tear_down);
 
-/* The lines that were logged since the last call. */
+/* Returns the lines logged since the last call. */
 static int logged_lines(void)
 {
 	static char text[65536];

@@ -27,7 +27,7 @@ static int check_value(void *arg, const struct value *value)
 	return 1;
 }
 
-/* The path leads to the value, in the version that has it. */
+/* The path leads to the value in its version of the body. */
 static void check_path(const char *path, struct bytes body, const struct value *value)
 {
 	struct path *parsed;
@@ -122,7 +122,7 @@ Test(diff, other_items_are_compared_by_place)
 
 enum form { FORM_TYPES, FORM_KEYS, FORM_PLACES };
 
-/* A document of 40,000 children, of which the last one has the value LAST. */
+/* A document of 40,000 children; the last one has the value LAST. */
 static void to_large_body(enum form form, int last, struct buf *body)
 {
 	struct buf text = BUF_INIT;

@@ -11,12 +11,12 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-/* A journal that is not in memory is read once, and that is no reason to read its pages alone. */
+/* A journal on disk is read once, and this alone is no reason to read its pages one by one. */
 Test(filling, pages_are_read_alone_once_more_than_the_journal_was_read)
 {
 	struct filling filling = {0};
 
-	filling_note(&filling, 500 * MIB, 100 * MIB); /* what came before does not count */
+	filling_note(&filling, 500 * MIB, 100 * MIB); /* earlier growth does not count */
 	cr_assert_not(filling.by_page);
 	filling_note(&filling, 600 * MIB, 100 * MIB);
 	cr_assert_not(filling.by_page);

@@ -107,7 +107,7 @@ Test(follow, no_initial_begins_with_sync_and_gives_changes_only)
 	replica_is_model();
 }
 
-/* The replica of the first follower is what the second goes on with. */
+/* The second follower continues with the first one's replica. */
 static void go_on_from(const uint8_t *uuid)
 {
 	const struct follow_position *positions;
@@ -214,7 +214,7 @@ Test(follow, without_a_processor_changes_and_whole_lists_go_on)
 	cr_assert_eq(w.changes, 3, "and not again");
 }
 
-/* A late follower reads the state of the index and then what the index does not have yet. */
+/* A late follower reads the index, then the log after it. */
 Test(follow, an_initial_state_behind_the_log_is_followed_by_the_rest)
 {
 	pair_close(&w.rig.pair);
@@ -230,7 +230,7 @@ Test(follow, an_initial_state_behind_the_log_is_followed_by_the_rest)
 	replica_is_model();
 }
 
-/* A resync shows no object older than the last change that was given: it waits for the index. */
+/* A resync shows no object older than the last change given: it waits for the index. */
 Test(follow, a_resync_waits_for_the_index_and_changes_do_not)
 {
 	begin(NULL);
@@ -277,7 +277,7 @@ Test(follow, a_first_list_is_given_when_the_index_has_it)
 	cr_assert_eq(w.syncs, 1);
 }
 
-/* Rings that this process reads (not writes) and that have no name any more. */
+/* Returns the number of rings this process reads (not writes) by no name any more. */
 static unsigned lost_rings(void)
 {
 	char line[512];
@@ -291,8 +291,8 @@ static unsigned lost_rings(void)
 	return n;
 }
 
-/* The reflector was killed, so that nothing in its ring says that it ended, and the runtime
- * directory cleaned up before the next one came. */
+/* The reflector was killed, so its ring has no end mark, and the runtime directory was cleaned up
+ * before the next reflector started. */
 Test(follow, a_ring_that_lost_its_name_is_left_for_the_one_that_has_it)
 {
 	int runtime = home_runtime_fd(w.rig.p.home);
@@ -300,7 +300,7 @@ Test(follow, a_ring_that_lost_its_name_is_left_for_the_one_that_has_it)
 
 	begin(NULL);
 	drain();
-	pair_close(&w.rig.pair); /* which reads the ring too */
+	pair_close(&w.rig.pair); /* the pair also reads the ring */
 	cr_assert_eq(unlinkat(runtime, "delta.ring", 0), 0);
 	cr_assert_eq(lost_rings(), 1);
 	cr_assert(follow_resync(w.follow)); /* a pass, now and not in a second */
@@ -318,8 +318,7 @@ Test(follow, a_ring_that_lost_its_name_is_left_for_the_one_that_has_it)
 	ring_close(&next);
 }
 
-/* The reflector may not read one of the feeds that a name stands for, or the first list of one
- * takes long. */
+/* The reflector may not read one of the feeds of a name, or its first list takes long. */
 Test(follow, waiting_for_a_first_list_sleeps_and_holds_nothing_back)
 {
 	uint32_t ids[FEEDS + 1] = {rig_add_feed(&w.rig, "secrets"), w.id[0], w.id[1]};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Followers and a log that is damaged in places: they lapse once, and end with what there is. */
+/* Followers of a log damaged in places: they lapse once, and end with the existing objects. */
 #include "tests/unit/follow_rig.h"
 #include "tests/unit/journal_damage.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned begun; /* children that have made the lock again */
+static unsigned begun; /* children with a renewed lock */
 
 static void in_child(void)
 {
@@ -25,7 +25,7 @@ static void after(void)
 	(void)pthread_mutex_unlock(&lock);
 }
 
-/* Returns whether a child that FORKS forks lie above has its own count and a free lock. */
+/* Returns whether a child FORKS forks down has its own count and a free lock. */
 static bool is_good_child(unsigned forks)
 {
 	bool is_free = pthread_mutex_trylock(&lock) == 0;

@@ -128,8 +128,8 @@ Test(generation, current_names_what_was_published)
 	(void)close(fd);
 }
 
-/* generation_current() refuses a directory, a pipe or a link of that name, and
- * generation_publish() replaces it. */
+/* generation_current() refuses a directory, a pipe or a link of this name, and generation_publish()
+ * replaces it. */
 Test(generation, something_else_than_a_file_is_no_current)
 {
 	int fd = folder();
@@ -211,7 +211,7 @@ Test(generation, a_boot_id_that_cannot_be_read_says_nothing_of_the_data)
 	cr_assert_eq(unsetenv("KINF_BOOT_ID"), 0);
 	cr_assert_eq(read_code(fd, 1, false), 0);
 	cr_assert_eq(write_code(fd, 1), 0);
-	/* A clean one is not marked with an id that is none. */
+	/* A clean generation is not marked with an invalid id. */
 	cr_assert_eq(setenv("KINF_BOOT_ID", "no id", 1), 0);
 	cr_assert_eq(write_code(fd, 1), ERR_SYNTAX);
 	cr_assert_eq(unsetenv("KINF_BOOT_ID"), 0);
@@ -286,8 +286,7 @@ static void write_state(const char *text)
 	(void)fclose(file);
 }
 
-/* The file has the same inode in a snapshot, or an image, of its file system that is mounted
- * elsewhere. */
+/* The file has the same inode in a snapshot or an image of its file system mounted elsewhere. */
 Test(generation, one_of_a_killed_writer_on_another_device_is_a_copy)
 {
 	int fd = folder();
@@ -427,7 +426,7 @@ Test(generation, another_one_needs_a_fifth_more_than_is_live)
 	cr_assert_eq(generation_require_room(fd, "index", 0), 0);
 	cr_assert_eq(generation_require_room(fd, "index", room / 2), 0, "%s", err_text(-ENOSPC));
 	cr_assert_eq(generation_require_room(fd, "index", room), -ENOSPC);
-	/* What happens then depends on who asked: a compaction is not begun again. */
+	/* The next step depends on the caller: a compaction is not begun again. */
 	cr_assert(strstr(err_text(-ENOSPC), "are free: make room there"), "%s", err_text(-ENOSPC));
 	cr_assert_not(strstr(err_text(-ENOSPC), "restart"), "%s", err_text(-ENOSPC));
 	cr_assert(strstr(err_text(-ENOSPC), "a second index needs"));

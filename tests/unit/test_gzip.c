@@ -5,7 +5,7 @@
 
 #include "serve/http/gzip.h"
 
-/* Appends SIZE bytes of which about one in EVERY is random. */
+/* Appends SIZE bytes, about one in EVERY random. */
 static void put_input(struct buf *in, size_t size, unsigned every)
 {
 	static const char text[] = "{\"metadata\":{\"name\":\"front-0\",\"namespace\":\"web\"}},";
@@ -82,7 +82,7 @@ Test(gzip, a_body_is_packed_at_once)
 	buf_release(&in);
 }
 
-/* A client that goes away leaves a stream in its middle; LeakSanitizer looks. */
+/* A lost client leaves a stream in its middle; LeakSanitizer looks. */
 Test(gzip, a_stream_is_freed_in_its_middle)
 {
 	struct buf in = BUF_INIT, packed = BUF_INIT;

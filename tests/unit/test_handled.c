@@ -17,7 +17,7 @@
 
 #define SOON_NS UINT64_C(20000000)
 
-/* The results of a callback that reads the cache. */
+/* A callback's results of reading the cache. */
 struct look {
 	struct kinf_queue *queue; /* gets the keys; may be NULL */
 	int renewed, found;
@@ -212,8 +212,7 @@ static void on_add_call_others(void *arg, const struct kinf_object *object, int 
 	kinf_informer_free(&other);
 }
 
-/* The index does not take the event while the handler runs: what waited for it would wait for an
- * hour. */
+/* The index does not take the event while the handler runs: a waiter would wait for an hour. */
 Test(handled, only_a_snapshot_of_the_caller_waits)
 {
 	const struct kinf_handler_options options = {

@@ -49,7 +49,7 @@ static void take_out(unsigned i)
 	model[i] = 0;
 }
 
-/* Each one that was not seen comes once. */
+/* Each unseen key comes once. */
 static void sweep(void)
 {
 	struct bytes key;
@@ -91,7 +91,7 @@ Test(handler_keys, random_lives_are_as_the_model)
 	}
 	handler_keys_begin_replay(keys, true);
 	memset(seen, 0, sizeof(seen));
-	sweep(); /* all that is left */
+	sweep(); /* all the rest */
 	handler_keys_free(&keys);
 }
 

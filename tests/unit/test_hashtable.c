@@ -19,7 +19,7 @@ static bool item_is(const void *item, const void *key, const void *arg)
 	return ((const struct item *)item)->number == *(const uint32_t *)key;
 }
 
-/* A bad hash, so that probing runs far and wraps around the table's end. */
+/* A bad hash: probing runs far and wraps around the table's end. */
 static uint64_t crowded(uint32_t number)
 {
 	return (uint64_t)(number % 5 + 0xfffffffcu) << 32;

@@ -116,7 +116,7 @@ Test(hints, what_does_not_fit_a_slot_is_left_out_and_takes_the_old_one_with_it)
 	(void)close(fd);
 }
 
-/* A seq has 30 bits in a slot: they are counted from a base that moves along with the log. */
+/* A seq has 30 bits in a slot: they count from a base moving along with the log. */
 Test(hints, lead_to_seqs_of_any_size)
 {
 	uint64_t taken = UINT64_C(3) << 40;
@@ -161,7 +161,7 @@ Test(hints, are_made_again_when_the_seqs_leave_their_range)
 	small_store_close(&s);
 }
 
-/* Ten times what it has room for: most are left out, what is there is right. */
+/* Ten times the table's room: most are left out, the rest is right. */
 Test(hints, an_object_is_never_taken_for_another_in_a_crowded_table)
 {
 	int fd = folder();
@@ -296,7 +296,7 @@ static int hints_file(struct small_store *s, int flags)
 	return open(path, flags | O_CLOEXEC);
 }
 
-/* A slot with the check that belongs to it (FORMAT.md, Hints). */
+/* A slot with its check (FORMAT.md, Hints). */
 static uint64_t checked(uint64_t slot)
 {
 	uint8_t fold = 0x5a;
@@ -391,7 +391,7 @@ Test(hints, a_changed_byte_of_a_slot_makes_it_none)
 	(void)close(fd);
 }
 
-/* What the index commits is in the hints before; an open list's records are not to be seen. */
+/* Hints run ahead of the index's commits; an open list's records stay invisible. */
 Test(hints, ahead_of_a_snapshot_give_it_its_own_state)
 {
 	struct small_store s;
@@ -411,7 +411,7 @@ Test(hints, ahead_of_a_snapshot_give_it_its_own_state)
 
 	(void)small_store_delete(&s, "web/b");
 	small_store_take(&s);
-	OK(snapshot_renew(old)); /* its `taken` is above a2, what it sees of the feed is not */
+	OK(snapshot_renew(old)); /* its `taken` is above a2, its view of the feed is not */
 	(void)small_store_list_end(&s);
 	small_store_take(&s);
 	cr_assert_eq(seq_of(old, s.feed, "web/a"), a);
@@ -425,8 +425,8 @@ Test(hints, ahead_of_a_snapshot_give_it_its_own_state)
 	small_store_close(&s);
 }
 
-/* The writer dies, and the table says TAKEN and TXN, more or less than what was committed. Was
- * it taken over as it is? */
+/* The writer dies with TAKEN and TXN in the table, more or less than committed. Was it taken over
+ * as it is? */
 static bool is_taken_over(struct small_store *s, int taken, int txn)
 {
 	struct index_options options = {.map_bytes = 64u << 20};
@@ -476,7 +476,7 @@ Test(hints, that_missed_a_transaction_are_made_anew)
 	small_store_close(&s);
 }
 
-/* A table that grows is another file: a reader goes over to it, and loses nothing meanwhile. */
+/* A grown table is another file: a reader goes over to it, and loses nothing meanwhile. */
 Test(hints, grow_with_the_index)
 {
 	enum { OBJECTS = 7000 };

@@ -12,7 +12,7 @@
 #include "common/err.h"
 #include "tests/unit/home_rig.h"
 
-/* Removes the runtime directory, which holds the store's path and an empty pins/. */
+/* Removes the runtime directory with the store's path and an empty pins/. */
 static void remove_named_runtime(const char *runtime)
 {
 	char file[300], pins[300];
@@ -47,7 +47,7 @@ Test(home, reader_finds_what_a_daemon_made)
 	home_close(&daemon);
 }
 
-/* A store that many make at once. */
+/* A store made by many processes at once. */
 struct rush {
 	pthread_barrier_t barrier;
 	const char *store, *runtime;
@@ -59,7 +59,7 @@ static void *rush_in(void *arg)
 	struct home_options options = {.create = true, .runtime_dir = rush->runtime};
 	struct home *home = NULL;
 
-	(void)pthread_barrier_wait(&rush->barrier); /* which of them is told is no matter */
+	(void)pthread_barrier_wait(&rush->barrier); /* any of them may be told */
 	int r = home_open(rush->store, &options, &home);
 	cr_assert_eq(r, 0, "%s", err_text(r));
 	home_close(&home);
@@ -151,8 +151,8 @@ Test(home, foreign_and_damaged_ids_are_told_apart)
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_CORRUPT);
 }
 
-/* The daemons took the first line of the path for the directory, found that it was not there,
- * and ended, again and again. */
+/* The daemons took the first line of the path for the directory, did not find it, and ended, again
+ * and again. */
 Test(home, paths_with_a_line_break_are_refused)
 {
 	struct home_options options = {.create = true, .runtime_dir = scratch()};
@@ -242,8 +242,7 @@ Test(home, reader_finds_a_store_that_was_removed_and_made_again)
 	home_close(&daemon);
 }
 
-/* Moved aside to be examined later: nothing in such a directory says that it is not the one in
- * use. */
+/* Moved aside to be examined later: nothing in such a directory tells it from the used one. */
 Test(home, reader_leaves_a_directory_that_was_moved_aside)
 {
 	struct home *daemon = open_home(true), *reader = open_home(false);
@@ -301,7 +300,7 @@ Test(home, reader_finds_a_runtime_directory_that_is_elsewhere_now)
 	home_close(&daemon);
 }
 
-/* In a directory to which all users may write, another user can make it before the daemon does. */
+/* Another user can create it before the daemon if all users may write to its parent. */
 Test(home, runtime_directory_that_came_back_is_checked_as_well)
 {
 	struct home *daemon = open_home(true), *reader = open_home(false);
@@ -380,8 +379,8 @@ Test(home, runtime_folder_of_another_is_not_used)
 	char lock[300];
 	(void)snprintf(lock, sizeof(lock), "%s/processor.lock", runtime);
 	cr_assert_eq(unlink(lock), 0);
-	/* While no daemon runs nothing in it is needed: the store may be a copy of one that has
-	 * it. */
+	/* Without a daemon the runtime directory is not needed: the store may be a copy with
+	 * another's in it. */
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &reader), 0);
 	cr_assert_lt(home_runtime_fd(reader), 0);
 	home_close(&reader);

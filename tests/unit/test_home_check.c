@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What home_check() of a daemon says after something was removed or replaced. */
+/* home_check() of a daemon after a file was removed or replaced. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 #include "common/err.h"
 #include "tests/unit/home_rig.h"
 
-/* Under another inode than the one it replaces, which is still open. */
+/* The replaced inode is still open, so the new one differs. */
 static void make_guarded(int runtime_fd)
 {
 	cr_assert_eq(mkfifoat(runtime_fd, "guarded.new", 0600), 0);
 	cr_assert_eq(renameat(runtime_fd, "guarded.new", runtime_fd, "guarded"), 0);
 }
 
-/* Returns what home_check() of a daemon that holds a role says after DO_HARM. */
+/* Returns the result of a daemon's home_check() after DO_HARM. */
 static int check_after(void (*do_harm)(void))
 {
 	struct home *daemon = open_home(true);

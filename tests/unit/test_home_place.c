@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directories in which a daemon makes no store, and those in which it does. */
+/* Directories accepted and refused for a new store. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
@@ -95,7 +95,7 @@ Test(home_place, a_directory_with_other_files_is_left_as_it_is)
 	expect_refusal(make_place("odd", "two\nlines"), "such as \"two lines\"");
 }
 
-/* `kinf --store /tmp get pods` proposed a start in /tmp, which daemons refuse. */
+/* `kinf --store /tmp get pods` used to propose a start in /tmp, refused by daemons. */
 Test(home_place, readers_propose_a_start_only_where_daemons_make_a_store)
 {
 	const char *places[] = {make_place("notes", "notes.txt"), "/tmp", make_place("new", "")};
@@ -109,8 +109,8 @@ Test(home_place, readers_propose_a_start_only_where_daemons_make_a_store)
 	}
 }
 
-/* Returns the status of a child in whose file system the scratch directory is /; not every user
- * may ask for that, and one that may not can't change these directories. */
+/* Returns the exit status of a child with the scratch directory as its /; a user without this right
+ * can't change these directories. */
 static int start_in_root(const char *store)
 {
 	int status;
@@ -149,8 +149,8 @@ Test(home_place, a_directory_of_all_programs_is_left_as_it_is_also_if_it_is_empt
 	cr_assert_eq(start_in_root("/dev/../tmp/."), 0);
 }
 
-/* A directory that a person or a service manager made, the root of a file system, one of a
- * project, a service user's home. */
+/* A directory made by a person or a service manager, the root of a file system, a project's
+ * directory, a service user's home. */
 Test(home_place, a_directory_without_other_files_becomes_a_store)
 {
 	static const char *const with[] = {"", "lost+found/", "kinf.yaml", ".kube/ .aws/",
@@ -198,8 +198,7 @@ Test(home_place, a_directory_with_other_stores_becomes_a_store)
 	expect_refusal(make_place("homes", "alice/ alice/.profile"), "such as alice");
 }
 
-/* A person who prepares the first start of several clusters makes the directories by hand, with
- * mkdir. */
+/* A person preparing several clusters makes the directories by hand, with mkdir. */
 Test(home_place, a_directory_with_empty_directories_of_the_user_or_root_becomes_a_store)
 {
 	cr_assert_eq(start_in(make_place("kinf", "prod/ test/")), 0, "%s", err_text(ERR_CONFIG));
@@ -240,7 +239,7 @@ static void copy_without(const char *name, const char *to, const char *const *wi
 	cr_assert_eq(start_in(scratch_path(to)), 0, "%s", err_text(ERR_CONFIG));
 }
 
-/* A store in which a person has put a file stays one, also when files were lost in a copy. */
+/* A store with a person's file stays one, even after files were lost in a copy. */
 Test(home_place, a_store_or_copy_with_other_files_is_used)
 {
 	struct home *home = open_home(true);
@@ -258,9 +257,8 @@ Test(home_place, a_store_or_copy_with_other_files_is_used)
 
 #define OTHER 65534
 
-/* Root's daemons made files that the user could not read, and the user could not use the store
- * any more. Only a user who may give a directory away can make one of another user for this
- * test. */
+/* Root's daemons used to make files unreadable to the user, and the store was lost to the user.
+ * Another user's store can be made only with the right to give a directory away. */
 Test(home_place, another_users_store_is_left_as_it_is)
 {
 	struct home *home = open_home(true);
@@ -287,7 +285,7 @@ static int give_one(const char *path, const struct stat *st, int type, struct FT
 	return lchown(path, OTHER, OTHER);
 }
 
-/* Reads what the store's own user, who is not root, is told; "" if the store opens. */
+/* Reads the error told to the store's own user (not root); "" if the store opens. */
 static void start_as_other(const char *store, char *said, size_t size)
 {
 	int pipes[2], status;
@@ -313,8 +311,8 @@ static void start_as_other(const char *store, char *said, size_t size)
 	cr_assert_eq(status, 0);
 }
 
-/* Daemons said that the reflector runs, asked to make the runtime directory '', or named neither
- * file nor remedy. */
+/* Daemons used to say "the reflector runs", asked to make the runtime directory '', or named
+ * neither file nor remedy. */
 Test(home_place, what_root_left_in_a_users_store_is_named)
 {
 	static const char *const parts[] = {
@@ -349,8 +347,8 @@ Test(home_place, what_root_left_in_a_users_store_is_named)
 	}
 }
 
-/* A volume of its own for a service's user: its directory was given to that user, and lost+found
- * is root's. */
+/* A volume of its own for a service's user: its directory was given to the user, and lost+found is
+ * root's. */
 Test(home_place, the_root_of_a_file_system_whose_lost_and_found_is_roots_becomes_a_store)
 {
 	const char *place = make_place("mount", "lost+found/ .snapshot/");

@@ -37,7 +37,7 @@ Test(home_roles, a_copy_does_not_run_in_the_runtime_folder_of_a_store_that_does)
 }
 
 /* Its reader would take the rings and sockets there for those of the copy. NAMED: the directory
- * says whose it is; else the locks in it alone do, as when the other store is in a container. */
+ * names its store; else only its locks differ, as for a store in another container. */
 static void a_reader_of_a_copy_uses_no_directory_of_the_original(bool named)
 {
 	struct home_options daemon = {.create = true, .runtime_dir = scratch()}, none = {0};

@@ -143,7 +143,7 @@ Test(http, c55_a_compressed_answer_is_whole_or_an_error)
 	} cases[] = {
 		{"/gzip", true, 0, "{\"a\":1}"},
 		{"/members", true, ERR_NETWORK, NULL},
-		/* libcurl does not miss the member's end; whoever parses the text does. */
+		/* libcurl does not miss the member's end; the parser does. */
 		{"/half", true, 0, "{\"a"},
 		{"/gzip", false, 0, "{\"a\":1}"}, /* unasked */
 		{"/half", false, 0, "{\"a"},
@@ -238,7 +238,7 @@ Test(http, tls_to_a_server_without_it_is_a_tls_error)
 	(void)snprintf(url, sizeof(url), "https%s", api_stub_url(stub) + 4);
 	cr_assert_eq(http_new(&tls, &other), 0);
 	start(&seen, other, "/good", 5000 * MS);
-	/* The stub waits for an empty line in what is a TLS hello. */
+	/* The stub waits for an empty line in a TLS hello. */
 	poll_until(other, &seen.n_done, 1);
 	cr_assert(seen.result == ERR_TLS || seen.result == ERR_TIMEOUT, "%s", seen.sentence);
 	http_free(&other);
@@ -262,7 +262,7 @@ Test(http, silence_inside_the_answer_ends_the_call)
 {
 	struct seen seen = {0};
 
-	run(&seen, "/watch", 900 * MS); /* in which the stub answers, on a busy machine also */
+	run(&seen, "/watch", 900 * MS); /* time for the stub's answer, on a busy machine too */
 	cr_assert_eq(seen.result, ERR_TIMEOUT);
 	cr_assert_eq(seen.status, 200);
 	cr_assert_str_eq(buf_cstr(&seen.body), "{}\n");
@@ -270,7 +270,7 @@ Test(http, silence_inside_the_answer_ends_the_call)
 	release(&seen);
 }
 
-/* As of a watch, which may be silent once it was accepted. */
+/* Like an accepted watch, which may be silent. */
 Test(http, refusal_that_does_not_end_is_ended)
 {
 	struct seen seen = {0};
@@ -278,7 +278,7 @@ Test(http, refusal_that_does_not_end_is_ended)
 	cr_assert_eq(http_start(http,
 			     &(struct http_request){
 				     .path = "/refused",
-				     .first_byte_ns = 1000 * MS, /* in which the stub answers */
+				     .first_byte_ns = 1000 * MS, /* time for the stub's answer */
 				     .total_ns = 1000000 * MS,
 				     .arg = &seen,
 				     .on_status = on_status,
