@@ -12,7 +12,8 @@
 #include "store/journal/journal.h"
 #include "tests/unit/index_rig.h"
 
-/* Bytes that the disk has for the index behind its last page: the next transaction writes there. */
+/* Returns the disk's free bytes for the index after its last page: the next transaction writes
+ * there. */
 static int64_t room(struct fixture *f)
 {
 	struct env_info info;

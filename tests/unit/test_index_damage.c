@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changed bytes in the index's file: what is read is what was written, or an error. */
+/* Changed bytes in the index's file: a read yields the written value, or an error. */
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 
 #define NAMES 150
 #define PAIRS 60  /* values of two objects */
-#define EVERY 300 /* objects; with a value that every second one has */
+#define EVERY 300 /* objects; every second one has this value */
 
 struct file {
 	uint8_t *bytes;
@@ -42,7 +42,7 @@ static uint8_t *file_next(const struct file *file, const uint8_t *at, struct byt
 	return memmem(at, (size_t)(file->bytes + file->size - at), text.data, text.size);
 }
 
-/* Long, so that they fill several pages. */
+/* Long names fill several pages. */
 static struct bytes name_of(char text[128], int i)
 {
 	return BYTES(text, (size_t)snprintf(text, 128, "web-%d/%03d-%080d", i % 3, i, 0));
@@ -110,7 +110,7 @@ Test(index_damage, a_changed_key_hides_no_name)
 	teardown(&f);
 }
 
-/* `taken` says which state the index has. */
+/* `taken` names the index's state. */
 Test(index_damage, a_changed_byte_of_the_state_is_an_error)
 {
 	struct index_meta meta;
@@ -180,8 +180,7 @@ Test(index_damage, a_changed_key_hides_no_value)
 	teardown(&f);
 }
 
-/* LMDB ends a search in the last page at once if the last key there is less than the one that is
- * wanted. */
+/* LMDB ends a search in the last page at once if the last key there is less than the wanted one. */
 Test(index_damage, a_last_key_that_became_less_hides_no_value)
 {
 	static const char *const values[] = {"last-a", "last-b", "last-c"};

@@ -25,8 +25,8 @@ static int key_as_term(void *arg, const struct index_entry *entry, uint32_t feed
 	return 0;
 }
 
-/* Makes the objects a to f, and then, in a transaction that goes on, the definition `late`.
- * Returns its id. */
+/* Makes the objects a to f, and then, in the same transaction, the definition `late`. Returns its
+ * id. */
 static uint32_t define_late(struct fixture *f)
 {
 	setup(f);
@@ -51,7 +51,7 @@ Test(index, a_new_definition_is_filled_in_slices_while_changes_go_on)
 	cr_assert_eq(definitions(&f), 1);
 	cr_assert_eq(defined.filled, 3);
 	begin(&f);
-	/* Below what is filled a change is entered, above it is left to the filling. */
+	/* Changes below the filled range are entered, others are left to the filling. */
 	cr_assert_eq(index_remove(f.index, FEED, BYTES_LIT("a"), a, 1), 0);
 	put(&f, "f", 2, f_, 1, f_, 1);
 	put(&f, "g", 3, NULL, 0, g, 1);

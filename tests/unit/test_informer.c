@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers of one informer over a store that is changed by hand. */
+/* Handlers of one informer over a store changed by hand. */
 #include "reader/informer/informer.h"
 
 #include <criterion/criterion.h>
@@ -69,7 +69,7 @@ Test(informer, a_dispatch_runs_at_most_so_many_callbacks)
 	tape_is(&a, "add! a/y=2 sync");
 }
 
-/* What changes between two dispatches of an initial state that is given one by one. */
+/* Changes between two dispatches of an initial state given one by one. */
 Test(informer, changes_between_the_ranges_of_an_initial_state_fit)
 {
 	cache_put("a/b", NULL);
@@ -278,7 +278,7 @@ Test(informer, what_comes_back_during_a_replay_is_an_update)
 	tape_is(&a, "del a/w=5");
 }
 
-/* It comes back as what the filter does not take, changes, and goes. */
+/* The object comes back outside the filter, changes, and is deleted. */
 Test(informer, what_comes_back_out_of_the_filter_during_a_replay_is_deleted_once)
 {
 	cache_put("a/w", "n1");

@@ -43,7 +43,7 @@ static void values_are(const char *text)
 	cr_assert_str_eq(buf_cstr(&values), text);
 }
 
-/* "key " of what QUERY finds. */
+/* The keys QUERY finds, a blank after each. */
 static void finds(struct kinf_query query, const char *text)
 {
 	CLEANUP(buf_release) struct buf keys = BUF_INIT;
@@ -134,8 +134,8 @@ static void move_checkpoint(const char *rv)
 		journal_checkpoint(cache.rig.journal, cache.feed, FEED_SYNCED, bytes_str(rv)), 0);
 }
 
-/* It moves in the transaction of what it is of: with an add, an update, a delete, and with a
- * bookmark, which is nothing but a version. */
+/* It moves in its object's transaction: with an add, an update, a delete, and with a bookmark, a
+ * version alone. */
 Test(informer_cache, TestThreadSafeStoreRV)
 {
 	cache_put("a/x", NULL);
@@ -171,7 +171,7 @@ Test(informer_cache, TestCache)
 	finds((struct kinf_query){0}, "a/baz b/qux ");
 }
 
-/* Index(name, object): what shares a value with an object is a query with the values it has. */
+/* Index(name, object): a query by the object's values finds its neighbours. */
 Test(informer_cache, TestIndex)
 {
 	cache_put("a/x", "n1");
@@ -224,7 +224,7 @@ Test(informer_cache, TestListAll)
 	finds((struct kinf_query){.field_selector = "spec.nodeName=none"}, "");
 }
 
-/* Indexes come to a feed that is full, and are of use when they are filled. */
+/* Indexes are added to a full feed, and used when filled. */
 Test(informer_cache, TestIndexer)
 {
 	const struct kinf_term term = {"name", "x"};

@@ -22,7 +22,7 @@ static unsigned dice(unsigned sides)
 	return (random_state >> 8) % sides;
 }
 
-/* What a handler knows from what it was told; every call has to fit it. */
+/* A handler's view by its calls; every call has to fit it. */
 struct replica {
 	struct kinf_handler *handler;
 	unsigned version[KEYS]; /* 0: not there */
@@ -163,7 +163,7 @@ static void is_as_the_model(const struct replica *r)
 			r->version[key], model[key]);
 }
 
-/* Changes, relists, resyncs, trims, handlers that come and go, dispatches of any size. */
+/* Changes, relists, resyncs, trims, handlers added and removed, dispatches of any size. */
 static void live(struct replica *replicas, unsigned n)
 {
 	for (unsigned step = 0; step < 400; step++) {
@@ -296,7 +296,7 @@ Test(informer_controller, TestReplaceEvents)
 	tape_release(&a);
 }
 
-/* What happened while nobody watched comes as a list. */
+/* Unwatched changes come as a list. */
 Test(informer_controller, TestResetWatch)
 {
 	cache_put("a/x", NULL);

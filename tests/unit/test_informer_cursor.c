@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where handlers begin: a cursor that survives the process, an event number. */
+/* Where handlers begin: at a cursor (survives the process), at an event number. */
 #include "reader/kinf.h"
 
 #include <criterion/criterion.h>
@@ -101,7 +101,7 @@ Test(informer_cursor, what_was_not_committed_comes_again)
 	tape_is(&a, "sync upd a/x=1>2");
 }
 
-/* It would expire under a follower to whom nothing happens. */
+/* Otherwise the cursor of an idle follower would expire. */
 Test(informer_cursor, one_that_does_not_move_is_written_now_and_then)
 {
 	struct home *home = store_home(cache.kinf->store);
@@ -216,7 +216,7 @@ Test(informer_cursor, it_goes_on_after_an_event_number)
 	tape_is(&a, "lapped add! a/y=3 sync");
 }
 
-/* What had been told was of the feed before; nobody would tell of what went with it. */
+/* The follower's state is of the earlier feed; its deletions would be missed. */
 Test(informer_cursor, an_event_number_from_before_the_feed_is_a_lapse)
 {
 	struct kinf_informer_options options = {.size = sizeof(options)};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A handler that can't go on is told, and holds up no other handler of its informer. */
+/* A failed handler gets its error, and holds up no other handler of its informer. */
 #include "reader/informer/informer.h"
 
 #include <criterion/criterion.h>
@@ -45,7 +45,7 @@ static void open_two(void (*report)(void *, int, const char *))
 	tape_is(&all, "add! a/x=1 add! a/y=2 sync");
 }
 
-/* As after a reload that changes `drop`, which makes another feed, and removes the index. */
+/* As after a reload with a changed `drop`: another feed is made and the index removed. */
 static void lose_index(void)
 {
 	rig_configure(&cache.rig, WITHOUT_INDEX);

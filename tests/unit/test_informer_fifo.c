@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of client-go's the_real_fifo_test.go, named after them (tests/INFORMER_ROWS.md). What is
- * queued there is in the log here, from the commit to the dispatch.
+ * Rows of client-go's the_real_fifo_test.go, named after them (tests/INFORMER_ROWS.md). Their queue
+ * is the log here, from the commit to the dispatch.
  */
 #include "reader/informer/informer.h"
 
@@ -120,7 +120,7 @@ Test(informer_fifo, TestRealFIFO_ReplaceMakesDeletions)
 	cache_put("a/foo", NULL);
 	cache_take();
 	begin();
-	/* What is queued counts: the last state of each. */
+	/* The queue's content counts: the last state of each. */
 	cache_delete("a/baz");
 	cache_put("a/bar", NULL);
 	cache_relist("a/foo");
@@ -150,7 +150,7 @@ static void is_not_synced(struct tape *tape)
 		cr_assert_eq(kinf_handler_synced(tape->handler), 0, "%s", buf_cstr(&tape->text));
 }
 
-/* What is deleted while the initial state is given out. */
+/* Deletions during the initial state. */
 Test(informer_fifo, TestRealFIFO_HasSyncedCorrectOnDeletion)
 {
 	cache_put("a/bar", NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Informers in the child of a fork, and on a copy that some other process writes. */
+/* Informers in the child of a fork, and on a copy written by another process. */
 #include "reader/informer/informer.h"
 
 #include <criterion/criterion.h>
@@ -33,7 +33,7 @@ static void write_meanwhile(struct tape *tape)
 	cache_take();
 }
 
-/* As for a reader that can't make pins in the store, which no process is known to write. */
+/* As for a reader without pins in the store and without a known writer. */
 static void become_a_copy(void)
 {
 	cr_assert_eq(setenv("KINF_FAIL", "env.pinned:0:error", 1), 0);
@@ -224,7 +224,7 @@ static int reads_without_files(void)
 	kinf_close(&other);
 	if (kinf_open(scratch_path("store"), &own) != 0)
 		return 2;
-	limit_files(0); /* as a program does that has opened all that it needs */
+	limit_files(0); /* as in a program with all its files open */
 	if (kinf_snapshot_open(own, &snapshot) != 0 || kinf_snapshot_renew(snapshot) != 0)
 		return 3;
 	if (kinf_informer_new(own, "pods", &options, &informer) != -EFBIG ||
@@ -235,7 +235,7 @@ static int reads_without_files(void)
 	return 0;
 }
 
-/* The claim exists already, so what can't be written is the position. */
+/* The claim exists already, so only the position can't be written. */
 static int commits_without_files(void)
 {
 	const struct kinf_informer_options options = {.size = sizeof(options), .cursor = "mine"};

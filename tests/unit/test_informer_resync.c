@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose resync period counts. When it is due: test_resync.c; what it is: test_informer.c. */
+/* The winning resync period. When it is due: test_resync.c; its events: test_informer.c. */
 #include "reader/informer/informer.h"
 
 #include <criterion/criterion.h>
@@ -134,7 +134,7 @@ Test(informer_resync, more_milliseconds_than_there_can_be_are_very_long)
 	cr_assert_eq(a.handler->resync.period_ns, RESYNC_MAX_NS);
 }
 
-/* The feed that takes its place is of the same entry; whatever it says counts. */
+/* The new feed is of the same entry; its own period counts. */
 Test(informer_resync, another_feed_of_the_name_says_its_own)
 {
 	say(5 * S);

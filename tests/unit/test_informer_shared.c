@@ -24,8 +24,7 @@ static void two_pods(void)
 	cache_take();
 }
 
-/* What is missing during an outage comes as a list of everything; what it holds unchanged is no
- * record. */
+/* Changes missed in an outage come as a full list; an unchanged object gives no record. */
 Test(informer_shared, TestSharedInformerWatchDisruption)
 {
 	two_pods();
@@ -259,7 +258,7 @@ static unsigned entries_of(const char *path)
 Test(informer_shared, TestShutdown)
 {
 	two_pods();
-	informer = tape_informer(NULL); /* what is opened once for all of them */
+	informer = tape_informer(NULL); /* opened once for all of them */
 	tape_add(informer, &a, NULL);
 	tape_drain(informer);
 	kinf_informer_free(&informer);
@@ -331,7 +330,7 @@ Test(informer_shared, TestShutDownEventHandler_Lifecycles)
 
 /* ---- synctrack ---------------------------------------------------------- */
 
-/* Synced when the feed is and all that was initial is handled, in whatever order. */
+/* Synced once the feed is synced and the initial state handled, in any order. */
 Test(informer_shared, TestBasicLogic)
 {
 	cache_replace_feed();

@@ -42,7 +42,7 @@ static void add(unsigned n)
 	rig_commit(&rig);
 }
 
-/* Takes what is there: each seq once, in order. */
+/* Takes the available seqs: each seq once, in order. */
 static void take(unsigned n)
 {
 	struct record record;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records whose header is damaged, and records that the log lacks: walks notice each, and
- * trimming believes none. */
+/* Records with a damaged header, and records missing in the log: walks detect each, and trims trust
+ * none. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -28,8 +28,7 @@ static void teardown(void)
 
 TestSuite(journal_damage, .init = setup, .fini = teardown, .timeout = 60);
 
-/* Returns the seqs to which a checked walk from FROM comes; "!" stands before one that can't be
- * read or is missing. */
+/* Returns the seqs of a checked walk from FROM; "!" precedes an unreadable or missing one. */
 static const char *walked(uint64_t from)
 {
 	static char text[256];
@@ -129,7 +128,7 @@ static void trimming_ends(void)
 		cr_expect(seq == 5 || is_stored(j, seq), "%" PRIu64, seq);
 }
 
-/* The version that a damaged record seems to replace may be another object's newest. */
+/* A damaged record seems to replace a version, but this may be another object's newest. */
 Test(journal_damage, trimming_ends_at_a_record_that_it_can_not_read)
 {
 	fill(4); /* 2 to 5 */
@@ -146,7 +145,7 @@ Test(journal_damage, trimming_ends_at_a_record_that_it_can_not_read)
 	trimming_ends();
 }
 
-/* Returns the stored head of KEY, its key first, in a page that the open transaction may change. */
+/* Returns the stored head of KEY, its key first, in a page of the open write transaction. */
 static uint8_t *head_of(const char *key)
 {
 	uint8_t room[HEAD_KEY_MAX], copy[256];
@@ -192,8 +191,8 @@ static void no_byte_is_believed(const char *key)
 	}
 }
 
-/* Else the next version would name another object's, which trimming would delete; or the object
- * would be added twice. */
+/* Else the next version would name another object's version, and trims would delete it; or the
+ * object would be added twice. */
 Test(journal_damage, no_byte_of_a_head_is_believed)
 {
 	uint32_t other = add_feed(j);

@@ -44,7 +44,7 @@ Test(journal, kill_after_commit_loses_nothing_and_before_it_everything)
 	home_close(&home);
 }
 
-/* Else a processor that starts would wait for a journal for as long as the reflector lives. */
+/* Else a starting processor would wait for a journal for as long as the reflector lives. */
 Test(journal, its_writer_notices_that_it_is_named_no_more)
 {
 	struct home *home = open_home();
@@ -268,7 +268,7 @@ static int page_file(void)
 	return fd;
 }
 
-/* Does to the pin page what NUMBER says. */
+/* Damages the pin page in the way NUMBER. */
 static void damage_page(int number)
 {
 	static const size_t words[] = {offsetof(struct pin_page, magic),
@@ -297,7 +297,7 @@ static void damage_page(int number)
 	(void)close(fd);
 }
 
-/* The writer that starts again makes the page again. */
+/* The restarted writer makes the page again. */
 Test(journal, a_damaged_pin_page_is_noticed_by_its_writer)
 {
 	struct home *home = open_home();

@@ -78,7 +78,7 @@ static struct kubeconfig *good(const char *cluster, const char *user)
 	return config;
 }
 
-/* The load fails with CODE and a sentence that has each of the two texts. */
+/* Expects the load to fail with CODE and a sentence with both texts. */
 static void fails(int r, int code, const char *a, const char *b)
 {
 	cr_assert_eq(r, code, "%d: %s", r, err_text(r));

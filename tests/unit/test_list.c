@@ -28,7 +28,7 @@ static struct list *new_list(struct buf *out, size_t item_max)
 	return list;
 }
 
-/* Pieces are copied to memory of their own so that reading outside of them is noticed. */
+/* Pieces are copied: ASan detects reads outside of them. */
 static int feed_piece(struct list *list, const char *data, size_t size)
 {
 	char *copy = malloc(size ? size : 1);

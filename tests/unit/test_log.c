@@ -15,7 +15,7 @@
 
 static int ends[2];
 
-/* A sequenced packet socket keeps each write(2) apart, so that "one write" can be seen. */
+/* A sequenced packet socket keeps each write(2) apart, to test for "one write". */
 static void capture(enum log_level max, enum log_format format)
 {
 	int size = 1 << 20;
@@ -26,7 +26,7 @@ static void capture(enum log_level max, enum log_format format)
 	log_setup("kinf-test", max, format);
 }
 
-/* Returns the line that one log_write() wrote; "" if none was written. */
+/* Returns the line of one log_write(); "" if there is none. */
 static const char *captured(void)
 {
 	static char line[65536];
@@ -36,7 +36,7 @@ static const char *captured(void)
 	return line;
 }
 
-/* The line without its time, which is checked. */
+/* Returns the line without its time, after a check of the time. */
 static const char *text_line(void)
 {
 	const char *line = captured();
@@ -91,8 +91,8 @@ Test(log, the_journal_gets_levels_and_no_time)
 	log_setup("kinf-test", LOG_NOTICE, LOG_JSON);
 	LOG(feed_recovered);
 	cr_assert_eq(strncmp(captured(), "<5>{\"time\":\"2", strlen("<5>{\"time\":\"2")), 0);
-	cr_assert_eq(
-		setenv("JOURNAL_STREAM", "1:1", 1), 0); /* of a service that redirects stderr */
+	cr_assert_eq(setenv("JOURNAL_STREAM", "1:1", 1),
+		0); /* of a service with its stderr redirected */
 	log_setup("kinf-test", LOG_NOTICE, LOG_TEXT);
 	LOG(feed_recovered);
 	cr_assert_str_eq(text_line(), "notice feed_recovered\n");
@@ -126,8 +126,7 @@ Test(log, errno_is_left_as_it_was)
 	cr_assert_eq(errno, EXDEV);
 }
 
-/* The daemons stood still, and did not end by SIGTERM, while nobody read the pipe that their log
- * went to. */
+/* The daemons stood still, also after SIGTERM, if the reader of their log's pipe did. */
 Test(log, nobody_waits_for_a_reader_that_stands_still, .timeout = 30)
 {
 	static const char full[4096], end[] = "warning log_lines_lost lines=3\n";
@@ -153,7 +152,7 @@ Test(log, nobody_waits_for_a_reader_that_stands_still, .timeout = 30)
 	cr_assert_null(strstr(text, "pods"), "%s", text);
 }
 
-/* The line of one write, parsed as the YAML that JSON is. */
+/* The line of one write, parsed as YAML (a superset of JSON). */
 static struct yaml *json_line(void)
 {
 	const char *line = captured();

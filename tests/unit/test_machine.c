@@ -45,7 +45,7 @@ Test(machine, progress_moves_the_watch_on_and_says_nothing_about_it)
 	feed_machine_release(&run.feed);
 }
 
-/* The two watches may be of two servers of one cluster, whose caches are not equally far. */
+/* The two watches may be of two servers of one cluster with different caches. */
 Test(machine, a_bookmark_behind_the_progress_but_not_behind_its_own_watch_causes_no_list)
 {
 	struct run run;
@@ -113,7 +113,7 @@ Test(machine, c16_c17_c18_the_rv_follows_events_and_bookmarks_and_a_clean_end_wa
 	feed_machine_release(&run.feed);
 }
 
-/* To watch on from "" would bring what is there, and none of what went. */
+/* A watch from "" would bring the existing objects, but no deletions. */
 Test(machine, an_rv_that_is_too_long_leaves_the_one_before)
 {
 	struct run run;
@@ -225,7 +225,7 @@ Test(machine, a_stream_that_breaks_is_opened_again_at_once)
 	PLAY(&run, {FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_FAILED, .after_ms = 5000, .kind = FAILURE_NETWORK, .what = FEED_DO_WATCH,
 			.want_rv = "50", .phase = LISTED},
-		/* It never answered this time: a failure, however long that took. */
+		/* It never answered this time: a failure, after any time. */
 		{FEED_ON_FAILED, .after_ms = 30000, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT,
 			.least_ms = 800, .most_ms = 1600, .phase = LISTED});
 	feed_machine_release(&run.feed);
@@ -354,7 +354,7 @@ Test(machine, a_rewound_feed_waits_and_goes_on_from_the_committed_checkpoint)
 		{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_RESUME, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED});
 	feed_machine_release(&run.feed);
-	/* A list that was not committed is made again from its first page. */
+	/* A list without a commit begins again at its first page. */
 	start(&run, "", false);
 	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
@@ -399,7 +399,7 @@ Test(machine, times_are_those_of_the_policy)
 	feed_machine_release(&run.feed);
 }
 
-/* Many watches that end together are not opened together; one alone is opened at once. */
+/* Many watches ended at once are not opened at once; one alone is opened at once. */
 Test(machine, a_feed_among_many_waits_a_random_part_of_their_span)
 {
 	uint64_t least = UINT64_MAX, most = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists that come as a stream (streamingLists). */
+/* Lists as a stream (streamingLists). */
 #include "tests/unit/machine_rig.h"
 
 static void start_streaming(struct run *run, const char *rv, bool list_open)
@@ -120,7 +120,7 @@ Test(machine, a_stream_at_a_refused_rv_asks_for_the_newest_state_at_once)
 	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_STREAM, .want_rv = "50", .phase = LISTED},
 		{FEED_ON_FAILED, .kind = FAILURE_RV_AHEAD, .what = FEED_DO_STREAM, .want_rv = "",
 			.phase = LISTED},
-		/* And only that one proves another past. */
+		/* Only this one proves a rollback. */
 		{FEED_ON_INITIAL, .rv = "40", .what = FEED_DO_ROLLED_BACK, .phase = LISTED});
 	cr_assert(!run.action.keep);
 	feed_machine_release(&run.feed);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks over names that are some objects ahead of their caller, and what they announce to the
- * kernel. */
+/* Walks over names some objects ahead of their caller, and their announcements to the kernel. */
 #include "store/read/names.h"
 
 #include <criterion/criterion.h>
@@ -48,8 +47,7 @@ static void names_teardown(void)
 
 TestSuite(names, .init = names_setup, .fini = names_teardown, .timeout = 60);
 
-/* Accepts each *ARG'th of the objects that it is asked about, and fails at the object 200 if
- * *ARG is 0. */
+/* Accepts each *ARG'th object, and fails at the object 200 if *ARG is 0. */
 static int accept(void *arg, struct bytes key, const struct index_entry *entry)
 {
 	unsigned each = *(const unsigned *)arg, number = 0;
@@ -62,8 +60,8 @@ static int accept(void *arg, struct bytes key, const struct index_entry *entry)
 	return number % each == 0 ? FOUND : NOT_FOUND;
 }
 
-/* Walks and checks that the objects are those from NUMBER on, each EACH'th. Returns what ended
- * the walk. */
+/* Walks and checks that the objects are those from NUMBER on, each EACH'th. Returns the walk's
+ * result. */
 static int walk(const char *prefix, const char *from, names_accept_fn *fn, unsigned each,
 	unsigned number, unsigned *ret_n)
 {

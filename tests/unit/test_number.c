@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of bodies that are kept as text, in a program whose locale has a comma where JSON has
- * a point. */
+/* Numbers kept as text, in a program with a decimal comma in its locale. */
 #include "common/value/number.h"
 
 #include <criterion/criterion.h>
@@ -13,7 +12,8 @@
 #include "common/value/json.h"
 #include "common/value/path.h"
 
-/* Instead of the C library's: reads no further than to a point, as that does in such a locale. */
+/* Instead of the C library's: reads up to a point only, as the C library's does in such a
+ * locale. */
 double strtod(const char *text, char **ret_end)
 {
 	char cut[128];

@@ -16,7 +16,7 @@ static void parse(const char *json, struct buf *out)
 	json_parser_free(&parser);
 }
 
-/* Returns the JSON of what is left of JSON without m.x, "" if it has no m.x. */
+/* Returns JSON without m.x, "" if it has no m.x. */
 static const char *without(const char *json)
 {
 	static struct buf text;

@@ -50,7 +50,7 @@ Test(partial, a_directory_of_another_user_is_not_written_to)
 	cr_assert_neq(access(scratch_path("result"), F_OK), 0);
 }
 
-/* A backup by root to an NFS server, which gives root's files to the user nobody. */
+/* A backup by root to an NFS server mapping root to the user nobody. */
 Test(partial, a_file_system_that_gives_all_files_to_another_user_takes_the_result)
 {
 	if (geteuid() != 0)

@@ -443,7 +443,7 @@ static void assert_set_finds_the_same(
 		int a = set_result < 0 ? set_result : path_set_eval(set, i, put_text, &together);
 		int b = path_eval(paths[i], cut, put_text, &alone);
 
-		/* Alone a path may end before the damage that another one meets. */
+		/* A single path may end before the damage another one meets. */
 		cr_assert(a == b || (a == ERR_CORRUPT && size < whole.size), "%s: %d, %d",
 			path_text(paths[i]), a, b);
 		if (a == 0)

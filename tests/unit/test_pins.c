@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readers in processes of their own, and a writer that reuses pages as fast as it can. */
+/* Readers in child processes, and a writer reusing pages as fast as it can. */
 #include <errno.h>
 #include <sched.h>
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A model of the protocol by which readers keep pages from being reused (store/pins/pin_page.h),
- * run exhaustively: one writer and two readers, in each order of their steps, with a kill of any
- * of them at any step. Each process has a store buffer that reaches memory in any order that its
- * barriers allow, which is weaker than x86 and as weak for stores as arm64.
+ * A model of the readers' protocol against the reuse of pages (store/pins/pin_page.h), run
+ * exhaustively: one writer and two readers, in each order of their steps, with a kill of any of
+ * them at any step. Each process has a store buffer. Stores reach memory in any order allowed by
+ * its barriers, weaker than x86 and as weak for stores as arm64.
  *
- * A state is a committed transaction. The writer destroys as many as LMDB may: a transaction W
- * with the floor F reuses the pages that were freed by transactions below F and below W - 1, so
- * the states below the smaller of the two, minus one, are gone. The model fails when a reader
- * reads a state that is gone, or has copied half of a meta page. Reader 0 may have no room for a
- * pin file, and hold all states by a mark (store/pins/pin_file.h). The kernel keeps that, so it
- * is in memory at once. The last step of a writer may be to close the page, because a copy has
- * taken the file's place: if it sees no pin, all states are gone. Nobody writes the file after
- * that. The mutants leave out one part of the protocol each, and the model must find out.
+ * A state is a committed transaction. The writer destroys as many as LMDB may: a transaction W with
+ * the floor F reuses the pages freed by transactions below F and below W - 1. So the states below
+ * the smaller of the two, minus one, are gone. The model fails if a reader reads a lost state, or
+ * has copied half of a meta page. Reader 0 may have no room for a pin file, and hold all states by
+ * a mark (store/pins/pin_file.h). The kernel keeps the mark, so it is in memory at once. The last
+ * step of a writer may be to close the page, because a copy has taken the file's place: if it sees
+ * no pin, all states are gone. No process writes the file after that. The mutants leave out one
+ * part of the protocol each, and the model must find out.
  */
 #include <criterion/criterion.h>
 #include <criterion/logging.h>
@@ -48,12 +48,12 @@ enum mutant {
 	NO_READER_FENCE, /* the pin may reach memory after the check */
 	NO_WRITER_FENCE, /* the pins are read before `oldest` is in memory */
 	NO_CHECK,        /* the reader does not look at `oldest` after it has pinned */
-	NO_BEGAN,        /* the reader takes a meta page that may be half written */
+	NO_BEGAN,        /* the reader takes a half-written meta page */
 	BEGAN_UNORDERED, /* the writer does not order `began` before the meta page */
-	/* a writer that starts believes `oldest`, which may never have been true */
+	/* a starting writer trusts `oldest`, never true perhaps */
 	FLOOR_IS_OLDEST,
-	FLOOR_FORGOTTEN, /* a writer that starts keeps the newest state only */
-	BEGAN_LOWERED,   /* a writer that starts sets `began` back */
+	FLOOR_FORGOTTEN, /* a starting writer keeps the newest state only */
+	BEGAN_LOWERED,   /* a starting writer sets `began` back */
 	MARK_IGNORED,    /* the writer does not look for the mark */
 	CLOSED_UNFENCED, /* the pins are read before the page is seen to be closed */
 	CLOSED_IGNORED,  /* the reader takes a snapshot of a closed page */
@@ -130,7 +130,7 @@ static void store(struct world *w, int process, int variable, uint8_t value)
 {
 	struct process *p = &w->process[process];
 
-	if (variable == BARRIER && !p->n) /* nothing has to get to memory before what follows */
+	if (variable == BARRIER && !p->n) /* an empty buffer needs no barrier */
 		return;
 	p->variable[p->n] = (uint8_t)variable;
 	p->value[p->n++] = value;
@@ -146,7 +146,7 @@ static void take_out(struct process *p, int at)
 	p->variable[p->n] = p->value[p->n] = 0;
 }
 
-/* Lets one store reach memory: any that no barrier and no store to the same place precedes. */
+/* Lets one store reach memory: any without a barrier or a store to the same place before it. */
 static void visit_flushes(const struct world *w, int process)
 {
 	const struct process *p = &w->process[process];
@@ -175,7 +175,7 @@ static void flush(struct world *w, int process)
 			w->memory[p->variable[0]] = p->value[0];
 }
 
-/* A process that is killed has retired its stores: they are in memory when anybody finds out. */
+/* A killed process has retired its stores: they are in memory before its death is known. */
 static void die(struct world *w, int process)
 {
 	struct process *p = &w->process[process];
@@ -335,7 +335,7 @@ static void step_writer(struct world *w)
 			store(w, WRITER, OLDEST, w->least);
 		store(w, WRITER, FLOOR, w->least);
 		break;
-	case 7: /* begins the transaction: what LMDB may reuse is written over */
+	case 7: /* begins the transaction: LMDB's reusable pages are overwritten */
 		w->floor = w->least;
 		w->goal = w->least = 0;
 		most = w->floor < next - 1 ? w->floor : (uint8_t)(next - 1);
@@ -436,7 +436,7 @@ static void visit_steps(const struct world *w, int process)
 	do
 		step_reader(&next, process);
 	while (run.coarse && next.process[process].step > 4 && next.process[process].step < 9);
-	visit(&next); /* after reading: a renewal, which leaves the pin for the next one */
+	visit(&next); /* after reading: a renewal leaves the pin to the next snapshot */
 	if (p->step == 9 && room(&next, process, 1)) {
 		if (run.has_mark && process == 0)
 			next.memory[PIN] = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pins of readers when the disk is full, and on file systems on which a store into a map may
- * find no block. */
+/* Pins of readers on a full disk, and on file systems without a block for a store into a map. */
 #include <stdlib.h>
 
 #include "common/failpoint.h"
@@ -139,8 +138,8 @@ Test(pins, reader_that_can_not_write_its_pin_reads_without_its_file)
 		int status;
 		cr_assert_eq(waitpid(pid, &status, 0), pid);
 		cr_assert_eq(status, 0, "%s: %x", failpoints, (unsigned)status);
-		/* The writer sees within 50 ms of its own time that the child is gone; a busy
-		 * machine may take longer. */
+		/* The writer detects the child's death within 50 ms of its own time; a busy machine
+		 * may take longer. */
 		for (int try = 0; growth() >= GROWTH_MOST; try++) {
 			cr_assert_lt(try, 50, "%s", failpoints);
 			pause_ms(60);

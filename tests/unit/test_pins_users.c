@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pins of readers that belong to other users, and files of which the writer must not believe
- * anything. */
+/* Pins of other users' readers, and files the writer must not trust. */
 #include <dirent.h>
 #include <errno.h>
 #include <grp.h>
@@ -30,7 +29,7 @@ static int files_in(const char *path)
 	return n;
 }
 
-/* Makes everything as it is with a reader group, to which OTHER belongs. Only root can. */
+/* Makes all files as with a reader group with OTHER in it. Only root can. */
 static void share_with_group(void)
 {
 	cr_assert_eq(chmod(scratch(), 0755), 0);
@@ -40,7 +39,7 @@ static void share_with_group(void)
 	cr_assert_eq(chmod(scratch_path("e"), 02750), 0);
 }
 
-/* In a child: becomes a member of the group, and does what BODY says. */
+/* In a child: becomes a member of the group, and runs BODY. */
 #define AS_MEMBER(...) \
 	do { \
 		pid_t pid_ = fork(); \
@@ -79,7 +78,7 @@ Test(pins, member_of_the_group_can_neither_open_the_lock_file_nor_hold_a_dead_re
 		if (open(scratch_path("e/data.mdb"), O_RDONLY) < 0)
 			_exit(2);
 	});
-	/* A read lock on the reader's file, which lives on after the reader. */
+	/* A read lock on the reader's file that outlives the reader. */
 	int ready[2];
 	char byte;
 	cr_assert_eq(pipe(ready), 0);
@@ -143,8 +142,7 @@ Test(pins, what_a_member_puts_beside_pin_files_is_passed_over)
 				_exit(2);
 			if (i == 2 && mkdir(path, 0777) < 0)
 				_exit(3);
-			/* A file that says it has more slots than it has bytes, and one of a
-			 * terabyte. */
+			/* A file with more slots than bytes by its head, and one of a terabyte. */
 			int fd = i < 3 ? -1 : open(path, O_RDWR | O_CREAT, 0666);
 			struct pin_head head = {.magic = PIN_FILE_MAGIC, .slots = UINT32_MAX};
 			if (fd >= 0 && (write(fd, &head, sizeof(head)) != (ssize_t)sizeof(head) ||
@@ -197,7 +195,7 @@ Test(pins, reader_whose_place_is_another_directory_is_refused)
 	struct child child = start();
 	cr_assert_eq(ask(&child, 'o'), 'n');
 	cr_assert_eq(files_in(places.path[0]), 0);
-	/* Its second place is that of the writer. */
+	/* Its second place is the writer's. */
 	(void)snprintf(places.path[1], sizeof(places.path[1]), "%s", scratch_path("aside"));
 	struct child second = start();
 	cr_assert_eq(ask(&second, 'o'), 'y');
@@ -344,9 +342,8 @@ Test(pins, older_data_copied_into_the_file_hangs_no_reader)
 	end(&second, SIGTERM);
 }
 
-/* Counts the removals of files that nothing has locked. This program calls unlinkat() below
- * instead of the C library's. A process that removes a pin file holds its lock meanwhile, so
- * that the process that made the file notices. */
+/* Counts the removals of unlocked files. This program calls unlinkat() below instead of the C
+ * library's. A process removing a pin file holds its lock meanwhile: the file's creator notices. */
 static int unlocked_removals = -1; /* -1: not counted */
 
 int unlinkat(int directory_fd, const char *name, int flags)

@@ -38,7 +38,7 @@ static int change_run(struct fixture *f, uint64_t term, bool is_new, int delta, 
 	return change(f, term, is_new, changes, n);
 }
 
-/* Checks that the rows of TERM have exactly the ids of HELD; returns how many rows there are. */
+/* Checks that the rows of TERM have exactly the ids of HELD; returns the number of rows. */
 static size_t assert_holds(struct fixture *f, uint64_t term, const bool held[IDS])
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
@@ -71,7 +71,7 @@ static size_t assert_holds(struct fixture *f, uint64_t term, const bool held[IDS
 	return rows;
 }
 
-/* Terms of random ids, in runs that are added or removed, as an array says. */
+/* Runs of random ids are added and removed; an array has the expected terms. */
 Test(postings, they_are_what_the_changes_make_of_them)
 {
 	static bool held[TERMS + 1][IDS];

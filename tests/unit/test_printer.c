@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns and cells of objects: forms that need no API server to be known. */
+/* Columns and cells of objects: forms printed without an API server. */
 #include <criterion/criterion.h>
 
 #include "common/err.h"

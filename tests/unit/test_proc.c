@@ -83,8 +83,8 @@ Test(proc, begins_with_a_umask_that_leaves_the_owner_its_rights)
 	cr_assert_eq(umask(0), 0025);
 }
 
-/* kinf-reflector ended by SIGBUS at the first growth of the journal, if the program that started
- * it had blocked all signals. */
+/* kinf-reflector ended by SIGBUS at the first growth of the journal if its parent had blocked all
+ * signals. */
 Test(proc, signals_of_faults_that_were_blocked_are_not)
 {
 	sigset_t set, before;
@@ -183,7 +183,7 @@ Test(proc, lock_file_holds_the_pid_and_is_private)
 	cr_assert_str_eq(text, wanted);
 	cr_assert_eq(fstat(fd, &st), 0);
 	cr_assert_eq(st.st_mode & 0777, 0600);
-	/* Also seen from the process that holds it. */
+	/* Also as seen by the lock's owner. */
 	cr_assert(proc_is_locked(directory_fd, "role.lock"));
 	cr_assert_eq(proc_lock(directory_fd, "role.lock"), ERR_LOCKED);
 }

@@ -209,7 +209,7 @@ Test(query, no_object_has_a_key_that_is_too_long)
 		KINF_NOT_FOUND);
 }
 
-/* An empty name is none of all feeds, for which only kinf_feed_status() takes NULL. */
+/* An empty name does not mean all feeds; only kinf_feed_status() takes NULL for them. */
 Test(query, a_feed_without_name_is_refused_also_after_all_feeds_were_asked_for)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = ""};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that stand for several feeds. */
+/* Names of several feeds. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 TestSuite(query, .init = setup, .fini = teardown, .timeout = 120);
 
-/* The wall clock of this program, which a test may set. */
+/* This program's wall clock, set by tests. */
 static int64_t step_s;
 
 int clock_gettime(clockid_t id, struct timespec *ret_time)
@@ -61,7 +61,7 @@ Test(query, an_index_of_several_feeds_is_listed_once_with_its_values_counted_onc
 	cr_assert_eq(rows.namespace_values, 3);
 }
 
-/* A fourth namespace whose first list has begun and not ended. */
+/* A fourth namespace in its first list. */
 static int keep_result(void *arg, size_t i, int result, const struct kinf_object *object)
 {
 	cr_assert_eq(result == KINF_FOUND, object != NULL);
@@ -69,7 +69,7 @@ static int keep_result(void *arg, size_t i, int result, const struct kinf_object
 	return 0;
 }
 
-/* Gets an object, an absent name and an object of a feed that is being listed, in one call. */
+/* Gets an object, an absent name and an object of a feed in its first list, in one call. */
 static void get_three(const struct pod *pod, int results[3])
 {
 	char there[300];
@@ -135,7 +135,7 @@ static int read_in_callback(void *arg, const struct kinf_feed_info *status)
 	unsigned *n = arg;
 
 	cr_assert_str_eq(status->full_name, "pods");
-	/* Names not asked for so far: the snapshot looks them up, and keeps what it found. */
+	/* New names: the snapshot looks them up, and keeps the result. */
 	(void)kinf_get(w.snapshot, "po", "a", "x", &object);
 	(void)kinf_get(w.snapshot, "pod", "a", "x", &object);
 	(void)kinf_get(w.snapshot, "Pod", "a", "x", &object);
@@ -161,8 +161,7 @@ static int keep_age(void *arg, const struct kinf_feed_info *status)
 	return 0;
 }
 
-/* The index stood still, and the clock was set back: what readers saw was said to be as fresh as
- * what they did not see. */
+/* The index stood still, and the clock was set back. Its old data must not be called fresh. */
 Test(query, a_clock_that_is_set_back_makes_no_data_fresh)
 {
 	struct moment contact;

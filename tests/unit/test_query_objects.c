@@ -79,7 +79,7 @@ static int count_part(void *arg, const struct kinf_object *part)
 	return 0;
 }
 
-/* As on_delete gets it for an object that is missing after a lapse. */
+/* As given to on_delete for an object missing after a lapse. */
 Test(query_objects, an_object_without_a_body_has_nothing_in_it)
 {
 	const struct kinf_object object = {.key = "a/x", .key_size = 3};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of earlier states against what was there then, and the index that a list says it lacks. */
+/* Lists of earlier states against the states noted then, and a list's advice about a missing
+ * index. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 
@@ -28,7 +29,7 @@ static void trim_history(void)
 	take();
 }
 
-/* Counts the objects of a list that are as they were in STATE, all of which HOLDS has to take. */
+/* Counts the listed objects equal to those in STATE. HOLDS must accept each. */
 static unsigned count_state(
 	const struct kinf_query *query, const struct pod *state, bool (*holds)(const struct pod *))
 {
@@ -150,7 +151,7 @@ Test(query_past, an_event_that_is_not_kept_or_not_there_is_explained)
 
 /* ---- advice ------------------------------------------------------------- */
 
-/* Returns what a list says after its last object. */
+/* Returns a list's advice after its last object. */
 static const char *advice_of(const struct kinf_query *given)
 {
 	static char text[ADVICE_SIZE];

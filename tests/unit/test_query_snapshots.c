@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Snapshots that are reset and renewed, feeds that come later, a fork, threads. */
+/* Reset and renewed snapshots, later feeds, a fork, threads. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 
 TestSuite(query_snapshots, .init = setup, .fini = teardown, .timeout = 120);
 
-/* As a daemon does that enters / after it has opened what it needs. */
+/* As in a daemon entering / after opening its files. */
 Test(query_snapshots, a_store_of_a_relative_path_is_found_again_after_chdir)
 {
 	struct kinf *kinf = NULL;
@@ -112,7 +112,7 @@ Test(query_snapshots, a_feed_that_the_index_lacks_is_not_left_out_of_a_list)
 	kinf_list_close(&list);
 }
 
-/* Returns 7: all is refused, the parent keeps what it has, and a handle of the child's own
+/* Returns 7: all calls are refused, the parent keeps its handles, and the child's own handle
  * reads. */
 static int use_as_a_child(void)
 {

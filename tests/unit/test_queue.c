@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work queues. Tests that begin with Test are client-go's of that name, by what they prove
+ * Work queues. Tests beginning with Test prove the same as client-go's of the same name
  * (tests/INFORMER_ROWS.md); the others are ours. Where time matters a stepped clock gives it.
  */
 #include <criterion/criterion.h>
@@ -411,13 +411,13 @@ Test(queue, a_drain_ends_with_the_last_work_also_when_its_key_is_to_come_again)
 	cr_assert_eq(try_get(queue, -1), KINF_END);
 }
 
-/* The queue knows nothing of a key any more that it gave away. */
+/* The queue forgets a key it gave away. */
 Test(queue, TestGarbageCollection)
 {
 	CLEANUP(kinf_queue_free) struct kinf_queue *queue = queue_on(NULL, NULL);
 	char key[16];
 
-	for (int i = 0; i < 1000; i++) { /* what stays is a leak, or found by the sanitizer */
+	for (int i = 0; i < 1000; i++) { /* the sanitizer reports the leaks */
 		(void)snprintf(key, sizeof(key), "key-%d", i);
 		cr_assert_eq(add(queue, key), 0);
 		get(queue, key);
@@ -445,7 +445,7 @@ Test(queue, keys_are_bytes)
 	cr_assert_eq(kinf_queue_get(queue, 0, &key, &size), KINF_FOUND);
 	cr_assert_eq(kinf_queue_get(queue, 0, &key, &size), KINF_FOUND);
 	cr_assert(size == 0 && *key == '\0');
-	/* with the very bytes that were lent */
+	/* with the lent bytes themselves */
 	cr_assert_eq(kinf_queue_done(queue, key, size), 0);
 }
 

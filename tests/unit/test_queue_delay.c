@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work queues: keys for later, limits of rates. Tests that begin with Test are client-go's of
- * that name. */
+/* Work queues: keys for later, limits of rates. Tests beginning with Test are client-go's of the
+ * same name. */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -138,7 +138,7 @@ Test(queue, shutdown_drops_what_was_for_later)
 	cr_assert_eq(try_get(queue, -1), KINF_END);
 }
 
-/* The machine's clock, and somebody who already waits. */
+/* The machine's clock, and a thread already waiting. */
 struct waiter {
 	struct kinf_queue *queue;
 	pthread_t thread;
@@ -179,7 +179,7 @@ Test(queue, those_who_wait_get_what_becomes_due)
 	cr_assert(seen[0] && seen[1] && seen[2]);
 }
 
-/* A queue wakes one thread at a time, which wakes the next. A thread that is forgotten waits for
+/* A queue wakes one thread at a time, and this one wakes the next. A forgotten thread waits for
  * ever. */
 Test(queue, each_of_those_who_wait_gets_one_of_the_keys_that_come_together, .timeout = 120)
 {
@@ -241,7 +241,7 @@ Test(queue, poll_loop_learns_how_long_to_sleep)
 	cr_assert_eq(kinf_queue_next_ms(queue), 0);
 }
 
-/* A time that comes between two looks at the clock. */
+/* A time between two looks at the clock. */
 Test(queue, poll_loop_never_sleeps_through_what_is_due_just_now)
 {
 	CLEANUP(kinf_queue_free) struct kinf_queue *queue = NULL;

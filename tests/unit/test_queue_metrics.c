@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work queues: what they count. Tests that begin with Test are client-go's of that name. */
+/* Work queues: what they count. Tests beginning with Test are client-go's of the same name. */
 #include "tests/unit/queue_rig.h"
 
 static void assert_near(double value, double wanted)
@@ -27,7 +27,7 @@ Test(queue, TestMetrics)
 	assert_near(m.queue_duration.sum, 5e-5);
 	cr_assert_eq(m.queue_duration.buckets[4], 1, "up to 1e-4 s");
 
-	/* Added while it is worked on: that is depth, though it does not stand in line. */
+	/* Added while it is worked on: counted in the depth, though not in line. */
 	cr_assert_eq(add(queue, "foo"), 0);
 	m = metrics(queue);
 	cr_assert_eq(m.depth, 1);
@@ -43,14 +43,14 @@ Test(queue, TestMetrics)
 	assert_near(m.work_duration.sum, 2.5e-5);
 	cr_assert_eq(m.depth, 1);
 
-	/* From the first add on, though that was before the work ended. */
+	/* Counts from the first add on, even before the work's end. */
 	kinf_clock_step(clock, 10000);
 	get(queue, "foo");
 	m = metrics(queue);
 	cr_assert_eq(m.queue_duration.count, 2);
 	assert_near(m.queue_duration.sum, 5e-5 + 3.5e-5);
 
-	/* What is worked on ages by itself. */
+	/* The key in work ages by itself. */
 	kinf_clock_step(clock, 1000 * MS);
 	cr_assert_eq(add(queue, "bar"), 0);
 	get(queue, "bar");
@@ -66,7 +66,7 @@ Test(queue, TestMetrics)
 	assert_near(m.work_duration.sum, 2.5e-5 + 1.5);
 }
 
-/* There is no ticker: a queue that is shut down only changes by what is done to it. */
+/* There is no ticker: only calls change a queue after its shutdown. */
 Test(queue, TestMetricShutdown)
 {
 	CLEANUP(kinf_clock_free) struct kinf_clock *clock = new_clock();

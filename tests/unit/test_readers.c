@@ -89,8 +89,8 @@ static void check(uint64_t seconds)
 
 /* ---- files of others ---------------------------------------------------- */
 
-/* Makes a pin file as a member of the group could: PID, PROGRAM and each slot say what it likes.
- * Returns its descriptor. */
+/* Makes a pin file as a member of the group could: PID, PROGRAM and each slot are free. Returns its
+ * descriptor. */
 static int forge(unsigned number, int32_t pid, const char *program, uint64_t pin, uint32_t slots)
 {
 	struct pin_head head = {.magic = PIN_FILE_MAGIC, .slots = slots + 1, .pid = pid};

@@ -110,7 +110,7 @@ Test(rebuild, a_damaged_current_stops_nobody)
 	cr_assert_neq(access(scratch_path("store/index/gen-1"), F_OK), 0, "it is removed then");
 }
 
-/* What somebody has put beside them, a copy say, is not ours to remove. */
+/* Other files beside them, a copy for example, are not ours to remove. */
 Test(rebuild, what_is_not_ours_among_the_generations_stops_nobody)
 {
 	uint32_t feed = listed_feed();
@@ -319,8 +319,8 @@ static void compact_journal(void)
 	journal_copy_free(&copy);
 }
 
-/* Until then each record is looked for by its seq, so the processor makes that copy when it has
- * the time. */
+/* Until then each record is searched by its seq, so the processor copies the index when it has the
+ * time. */
 Test(rebuild, a_compacted_journal_leaves_old_places_in_the_index_until_that_is_compacted)
 {
 	uint32_t feed = rig_add_feed(&rig, "pods");
@@ -343,8 +343,8 @@ Test(rebuild, a_compacted_journal_leaves_old_places_in_the_index_until_that_is_c
 	cr_assert_eq(pair_find_old_places(rig.pair), NOT_FOUND);
 }
 
-/* In a container with little memory each row would bring in read_ahead_kb of bodies, and throw
- * away the rows that come next. */
+/* In a container with little memory each row would bring in read_ahead_kb of bodies, and evict the
+ * next rows. */
 Test(rebuild, a_copy_of_the_index_reads_the_journal_by_page)
 {
 	CLEANUP(journal_close) struct journal *journal = NULL;

@@ -77,7 +77,7 @@ Test(record, c70_a_relist_finds_another_content_of_the_known_rv)
 	item_text(&rig,
 		"{\"spec\":{\"n\":6},\"metadata\":{\"uid\":\"ub\",\"name\":\"b\",\"namespace\":"
 		"\"d\","
-		/* another order, and a field that is left out */
+		/* another order, and an omitted field */
 		"\"resourceVersion\":\"6\",\"managedFields\":[]}}");
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 MODIFIED d/a@5 LIST_END @20");
@@ -135,7 +135,7 @@ Test(record, an_abandoned_relist_is_closed_and_the_checkpoint_stays)
 	cr_assert_eq(record_list_abandon(&rig.record.feed), 0);
 	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 ADDED d/c@15 LIST_END @");
 	check_checkpoint(&rig, "10", false);
-	/* It goes on inside a new bracket, and still knows what it has seen. */
+	/* It goes on inside a new bracket, and still knows the seen objects. */
 	item(&rig, "a", "ua", "5");
 	end_list(&rig, "20");
 	cr_assert_str_eq(log_after(&rig, seq), "LIST_BEGIN @10 ADDED d/c@15 LIST_END @ LIST_BEGIN "
@@ -160,8 +160,7 @@ Test(record, c49_a_stream_is_a_bracket_and_its_changes_are_inside)
 	initial(&rig, WATCH_ADDED, pod("b", "ub", "3"));
 	initial(&rig, WATCH_MODIFIED, pod("b", "ub", "11"));
 	initial(&rig, WATCH_DELETED, pod("a", "ua", "12"));
-	initial(&rig, WATCH_ADDED,
-		pod("b", "ub", "3")); /* shown again: older than what it showed */
+	initial(&rig, WATCH_ADDED, pod("b", "ub", "3")); /* shown again: older than before */
 	initial(&rig, WATCH_DELETED, pod("x", "ux", "12"));
 	check_checkpoint(&rig, "", true);
 	end_list(&rig, "12");
@@ -220,7 +219,7 @@ Test(record, c50_a_lost_stream_is_taken_up_inside_its_bracket)
 	initial(&rig, WATCH_ADDED, pod("c", "uc", "12"));
 	initial(&rig, WATCH_DELETED, pod("b", "ub", "14"));
 	end_list(&rig, "14");
-	/* Object a, which only the first attempt had, is deleted. */
+	/* Object a, only in the first attempt, is deleted. */
 	cr_assert_str_eq(log_after(&rig, before),
 		"LIST_BEGIN @10 ADDED d/c@12 DELETED d/b@14 DELETED? d/a@14 LIST_END @14");
 	tear_down(&rig);
@@ -287,9 +286,9 @@ Test(record, c38_replays_and_strangers_are_dropped_and_counted)
 	uint64_t seq = last_seq(&rig);
 	event(&rig, WATCH_MODIFIED, pod("a", "ua", "5"));   /* the same */
 	event(&rig, WATCH_MODIFIED, pod("a", "ua", "4"));   /* older */
-	event(&rig, WATCH_ADDED, pod("a", "older", "3"));   /* an older one of that name */
-	event(&rig, WATCH_DELETED, pod("a", "ua", "4"));    /* before what we have */
-	event(&rig, WATCH_DELETED, pod("a", "older", "4")); /* the deletion of that older one */
+	event(&rig, WATCH_ADDED, pod("a", "older", "3"));   /* an older one of the same name */
+	event(&rig, WATCH_DELETED, pod("a", "ua", "4"));    /* before the stored version */
+	event(&rig, WATCH_DELETED, pod("a", "older", "4")); /* the deletion of this older one */
 	event(&rig, WATCH_DELETED, pod("z", "uz", "11"));   /* never seen */
 	cr_assert_str_eq(log_after(&rig, seq), "");
 	cr_assert_eq(stats_get(rig.stats, STAT_DROPPED_EVENTS), 6);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects that can't be stored are passed over, and stay known as that. */
+/* Objects too large or malformed to store are passed over, and stay known as such. */
 #include <criterion/criterion.h>
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static const char *const unreadable[] = {"{}", "{\"metadata\":{\"namespace\":\"d
 	"\"50\"},"
 	"\"spec\":{bad}}"};
 
-/* The names of the objects that the feed lacks, each followed by ';'. */
+/* The names of the objects the feed lacks, each followed by ';'. */
 static const char *lacks(struct rig *rig)
 {
 	const struct record_feed *feed = &rig->record.feed;
@@ -114,7 +114,7 @@ Test(record_passed, c67_a_too_large_item_of_the_known_version_is_no_news)
 	tear_down(&rig);
 }
 
-/* Makes the feed as another run of the reflector does, which knows only what the journal has. */
+/* Makes the feed as the next reflector does, from the journal alone. */
 static void begin_again(struct rig *rig)
 {
 	struct feed_definition pods = {.id = rig->record.feed.id,
@@ -148,7 +148,7 @@ Test(record_passed, c67_another_run_knows_what_was_passed_over)
 	cr_assert_str_eq(feed->passed[0].why, "larger than maxObjectSize");
 	cr_assert(record_would_fit(feed, 101) && !record_would_fit(feed, 100));
 
-	/* A batch that failed has changed nothing. */
+	/* A failed batch has changed nothing. */
 	e = (struct api_event){.type = WATCH_MODIFIED, .object = bytes_str(unreadable[6])};
 	cr_assert_eq(record_event(feed, &e, true, &rv), RECORD_TAKEN);
 	cr_assert(strstr(feed->passed[0].why, "JSON"), "%s", feed->passed[0].why);
@@ -158,7 +158,7 @@ Test(record_passed, c67_another_run_knows_what_was_passed_over)
 	cr_assert_str_eq(lacks(&rig), "d/a;");
 	cr_assert_str_eq(feed->passed[0].why, "larger than maxObjectSize");
 
-	/* A list that is broken off has not brought it either. */
+	/* An aborted list has not brought it either. */
 	cr_assert_eq(record_list_begin(feed), 0);
 	item(&rig, "a", "ua", "13");
 	begin_again(&rig);
@@ -194,7 +194,7 @@ Test(record_passed, c67_a_complete_list_says_what_another_run_knows)
 	tear_down(&rig);
 }
 
-/* A pod that nobody can store, because its name is so long. */
+/* A pod with a name too long to store. */
 static const char *long_pod(char last, const char *rv)
 {
 	static char text[4][1000];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a batch is committed, and whom its publication wakes. */
+/* The time of a batch's commit, and the followers its publication wakes. */
 #include "reflector/record/recorder.h"
 
 #include <criterion/criterion.h>

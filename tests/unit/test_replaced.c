@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that a copy has replaced while other processes read them: their space comes back, and
- * from readers only if there are too many. */
+/* Files replaced by a copy while other processes read them: their space comes back, and from
+ * readers only if there are too many. */
 #include <inttypes.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -271,8 +271,7 @@ Test(replaced, looks_seldom_while_looking_takes_long)
 	(void)close(old);
 }
 
-/* Files of living processes that pin nothing, so many that not all are read: those that are not
- * may pin it. */
+/* Files of living processes without pins, too many to read all: an unread one may pin it. */
 Test(replaced, stays_while_there_are_more_pin_files_than_are_read)
 {
 	enum { MANY = 4500 };

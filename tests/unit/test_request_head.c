@@ -165,8 +165,8 @@ Test(request_head, end_is_found_however_the_bytes_arrive)
 
 /* ---- chunks ------------------------------------------------------------- */
 
-/* Decodes BODY, given in pieces of STEP bytes. Returns the number of bytes that belong to it,
- * SIZE_MAX if it is malformed, 0 if it does not end. */
+/* Decodes BODY, given in pieces of STEP bytes. Returns the number of its bytes, SIZE_MAX if it is
+ * malformed, 0 if it does not end. */
 static size_t decode(const char *body, size_t step, char *out)
 {
 	struct chunks chunks = {0};

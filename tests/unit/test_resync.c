@@ -8,7 +8,7 @@
 
 TestSuite(resync, .timeout = 30);
 
-/* The periods' begin; never 0, which is "not started". */
+/* The periods' begin; never 0, the value of "not started". */
 static const uint64_t begin = 1000 * S;
 
 /* How often each of N handlers was due up to UNTIL, looking every tenth of a second. */
@@ -103,7 +103,7 @@ Test(resync, a_late_handler_takes_the_check_as_it_is)
 	cr_assert_eq(due[0], 2, "rounded up to looks: at 20 and 40");
 }
 
-/* client-go lets nobody resync then; here a handler that asks is heard. */
+/* client-go lets nobody resync then; here the handler's request counts. */
 Test(resync, an_informer_without_a_period_takes_that_of_the_first_who_asks)
 {
 	struct resync resync = {.default_ns = 0};
@@ -176,7 +176,7 @@ Test(resync, a_shorter_default_counts_from_the_change_on_and_a_longer_one_too)
 	cr_assert_eq(resync_next(&resync), UINT64_MAX, "nobody is looked at any more");
 }
 
-/* Raised to the check that there was when it came; now that is a shorter one. */
+/* Its period was raised to the check at the time; now the check is a shorter one. */
 Test(resync, a_late_handler_gets_what_it_asked_for_when_the_default_changes)
 {
 	struct resync resync = {.default_ns = 10 * S, .check_ns = 10 * S};

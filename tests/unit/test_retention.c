@@ -21,7 +21,7 @@
 #define DAY  (24ull * 3600 * 1000 * MS)
 #define HOUR 3600
 
-/* The clocks of this program, which a test may set. */
+/* This program's clocks, set by tests. */
 static int64_t step_s, later_s;
 
 int clock_gettime(clockid_t id, struct timespec *ret_time)
@@ -38,7 +38,7 @@ int clock_gettime(clockid_t id, struct timespec *ret_time)
 struct world {
 	struct rig rig;
 	struct retention *retention;
-	uint64_t last; /* seq of the third change, which the index has taken */
+	uint64_t last; /* seq of the third change, the last in the index */
 };
 
 static void set_up(struct world *world, uint64_t time_ns)
@@ -127,8 +127,8 @@ Test(retention, a_clock_step_back_does_not_stop_trimming)
 }
 
 /* A machine without a clock of its own begins in 1970, and learns the time when its network is
- * there: each cursor that was written before was removed as one that nobody had come back for in
- * decades, and its follower lost what it missed. */
+ * there: cursors written before looked decades old, were removed, and their followers lost
+ * changes. */
 Test(retention, a_clock_step_forward_takes_no_cursor_away)
 {
 	static const char name[] = "steady";
@@ -144,7 +144,7 @@ Test(retention, a_clock_step_forward_takes_no_cursor_away)
 	step_s = 56LL * 365 * 24 * HOUR;
 	cr_assert_eq(target(&world), 2);
 	cr_assert_eq(faccessat(fd, name, F_OK, 0), 0, "the cursor was removed");
-	/* Nor one that is written just before the step. */
+	/* Nor one written just before the step. */
 	step_s = 0;
 	cr_assert_eq(cursor_save(world.rig.p.home, name, uuid, &position, 1), 0);
 	step_s = 56LL * 365 * 24 * HOUR;
@@ -157,8 +157,8 @@ Test(retention, a_clock_step_forward_takes_no_cursor_away)
 	tear_down(&world);
 }
 
-/* Takes the lock of a reader that has no room for a pin file, which every member of the group
- * can take and keep. */
+/* Takes the lock of a reader without room for a pin file; any member of the group can take and keep
+ * it. */
 static int hold_all(struct world *world)
 {
 	struct flock lock = {.l_type = F_RDLCK,

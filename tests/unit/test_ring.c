@@ -90,7 +90,7 @@ Test(ring, wraps_many_times_without_losing_an_entry)
 	CLEANUP(ring_detach) struct ring_reader *r = reader();
 	struct ring_entry entry;
 
-	/* Sizes that never divide the ring, so that pads of all lengths occur. */
+	/* Sizes never divide the ring, so pads of all lengths occur. */
 	for (uint64_t seq = 1; seq < 5000; seq++) {
 		char key[480];
 		snprintf(key, sizeof(key), "%0*llu", (int)key_size(seq), (unsigned long long)seq);
@@ -220,8 +220,7 @@ Test(ring, kill_between_claim_and_tail_leaves_nothing_half_written)
 	r = reader();
 	for (uint64_t seq = 1; seq <= 60; seq++)
 		publish(ring, seq);
-	/* As a writer leaves it that dies in its memcpy: claimed, some bytes over, tail not
-	 * moved. */
+	/* As left by a writer that died in its memcpy: claimed, some bytes over, tail not moved. */
 	uint64_t tail = atomic_load(&memory->tail);
 	atomic_store(&memory->claim, tail + 640);
 	memset((uint8_t *)memory + RING_HEADER_SIZE + tail % CAPACITY, 0xee, 100);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records of a journal whose trees can't be followed. */
+/* The records of a journal with broken trees. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,7 +167,7 @@ Test(salvage, what_is_missing_is_named)
 	uint8_t record[RECORD_HEADER];
 	char text[SALVAGE_TEXT_SIZE];
 
-	/* Every copy of these records, in whatever page it is, loses its checksum. */
+	/* Each copy of these records, in any page, loses its checksum. */
 	for (size_t at = 0; at + RECORD_HEADER < file.size; at += 2) {
 		memcpy(record, file.bytes + at, sizeof(record));
 		uint64_t seq = le64_get(record);
@@ -187,9 +187,8 @@ Test(salvage, what_is_missing_is_named)
 	free(file.bytes);
 }
 
-/* Makes a journal of one object, whose body has a page with a record in each of its pages but
- * the first. The body is stored in the pages from FIRST on, if they are to have the right
- * numbers. */
+/* Makes a journal of one object. Each page of its body but the first holds a record. The body is
+ * stored in the pages from FIRST on, if the records have the right numbers. */
 static void make_nested(uint64_t first)
 {
 	const size_t size = database_page();
@@ -257,7 +256,7 @@ Test(salvage, a_record_inside_of_a_body_is_none)
 	free(file.bytes);
 }
 
-/* Whatever the file holds, nothing is read outside of it, and what is found is what was written. */
+/* For any content of the file, reads stay inside it, and only written records are found. */
 Test(salvage, damaged_pages_are_passed_over)
 {
 	const size_t size = database_page();

@@ -6,7 +6,7 @@
 #include "common/err.h"
 #include "reflector/net/scan.h"
 
-/* Where the container that begins at text[0] ends, the plain way; 0: it does not. */
+/* Finds the end of the container at text[0] in the plain way; 0 if there is none. */
 static size_t reference_end(const char *text, size_t size)
 {
 	size_t depth = 0;
@@ -121,7 +121,7 @@ Test(scan, a_string_loses_its_escapes_and_only_then_needs_room)
 		{"null", NULL, 9}, {"7", NULL, 9}, {"", NULL, 9}};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char *room = malloc(rows[i].room + 1); /* so that ASan knows its end */
+		char *room = malloc(rows[i].room + 1); /* for ASan to know its end */
 		struct bytes text = BYTES_LIT("as before");
 		int r = scan_string(bytes_str(rows[i].value), room + 1, rows[i].room, &text);
 

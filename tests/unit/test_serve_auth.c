@@ -314,7 +314,7 @@ Test(serve_auth, silent_server_leaves_what_was_allowed)
 	cr_assert_lt(proc_monotonic_ns() - began, UINT64_C(8000000000));
 	cr_assert_eq(api_stub_count(silent), 1, "one question serves all");
 	cr_assert_eq(decide_self(&secrets, "Bearer abc").answer, AUTH_UNAVAILABLE);
-	/* Now that it is known to be silent, nobody waits for it. */
+	/* The server is known to be silent now, so no caller waits for it. */
 	began = proc_monotonic_ns();
 	cr_assert_eq(decide_self(&list_pods, "Bearer abd").answer, AUTH_UNAVAILABLE);
 	cr_assert_lt(proc_monotonic_ns() - began, UINT64_C(5000000000));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timelines of feeds, which requests a feed covers, and objects as JSON. */
+/* Timelines of feeds, the requests covered by a feed, and objects as JSON. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 
@@ -228,7 +228,7 @@ Test(serve_feeds, history_ends_where_it_was_trimmed)
 	cr_expect_str_eq(follow(5), "lapped");
 	cr_expect_str_eq(follow(6), "7 ");
 	timeline_release(&t);
-	/* The same after a restart: the log has only what lies above. */
+	/* The same after a restart: the log begins after it. */
 	t = (struct timeline){0};
 	timeline_begin(&t, &checkpoint);
 	seq = 6;

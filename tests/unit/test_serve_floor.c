@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was forwarded, and how long later reads wait for it. */
+/* Forwarded requests, and how long later reads wait for them. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 

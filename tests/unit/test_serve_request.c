@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of the API server's dialect: paths, options, what is accepted, tokens, Status
- * objects. */
+/* Requests of the API server's dialect: paths, options, Accept, tokens, Status objects. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 
@@ -100,7 +99,7 @@ static int parse(const char *query, struct api_options *options)
 	return api_options_parse(bytes_str(query), true, options, &status);
 }
 
-/* Expects the message with which the options are refused; NULL: they are not. */
+/* Expects the message refusing the options; NULL if they are good. */
 static void options_are(const char *query, bool is_watch, int code, const char *message)
 {
 	struct api_options options;
@@ -177,7 +176,7 @@ Test(serve_request, selectors_are_decoded_once)
 	api_options_release(&options);
 }
 
-/* Those of S15 to S66 that test_serve_answers.py does not ask for. */
+/* Those of S15 to S66 missing in test_serve_answers.py. */
 Test(serve_request, s30_s64_bad_options_are_refused_in_the_words_of_the_api_server)
 {
 	options_are("labelSelector=a%3D%3D%3Db%21", false, 400,
@@ -321,7 +320,7 @@ Test(serve_request, s75_s78_s79_s80_s81_what_clients_accept) /* S75, S78 to S81 
 
 /* ---- statuses ----------------------------------------------------------- */
 
-/* Expects the message and the details of a Status about an object of that NAME. */
+/* Expects the message and the details of a Status about the object NAME. */
 static void missing_is(const char *name, const char *message, const char *details)
 {
 	struct buf json = BUF_INIT;

@@ -15,7 +15,7 @@
 	"\",\"namespace\":\"d\",\"uid\":\"u\",\"resourceVersion\":\"" rv "\"" more "}}"
 #define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
 
-/* A list as a stream, its end mark, and what came behind that. */
+/* A list as a stream, its end mark, and the events after it. */
 static const char stream[] = EVENT("ADDED", OBJECT("a", "5", "")) EVENT(
 	"BOOKMARK", OBJECT("", "7", ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}"))
 	EVENT("MODIFIED", OBJECT("a", "8", ""));
@@ -35,7 +35,7 @@ struct world {
 	int ends;
 };
 
-/* As replace.c does with a feed that is wanted no more. */
+/* As replace.c does with a removed feed. */
 static int on_list_end(void *arg, struct session *session)
 {
 	struct world *world = arg;
@@ -68,14 +68,14 @@ static int make_session(void *arg, const struct feed_definition *definition,
 	struct world *world = arg;
 
 	session_free(
-		/* of a feed that an earlier set_up() of this test has left in the store */
+		/* of a feed left in the store by an earlier set_up() of this test */
 		&world->session);
 	cr_assert_eq(session_new(&world->shared, definition, checkpoint, 500, &world->session), 0);
 	return 0;
 }
 
-/* SECOND: what a second watch, which asks for progress, is answered; PROBE: how the question
- * before it ends. */
+/* SECOND: the answer to a second watch asking for progress; PROBE: the end of the question before
+ * it. */
 static void set_up_with(struct world *world, const char *second, enum api_stub_fault probe)
 {
 	struct txn *txn;
@@ -128,7 +128,7 @@ static void tear_down(struct world *world)
 	rig_close(&world->rig);
 }
 
-/* Until its list has ended, and what came behind it. */
+/* Runs until its list has ended with the events after it. */
 static void run(struct world *world)
 {
 	const char *text;
@@ -171,7 +171,7 @@ Test(session, events_after_the_end_mark_of_a_stream_are_taken)
 	tear_down(&world);
 }
 
-/* Nothing may be written of it behind its removal, in that transaction either. */
+/* Its removal is its last record, in the same transaction too. */
 Test(session, a_feed_removed_at_the_end_of_its_list_takes_no_more)
 {
 	struct world world;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The resourceVersion that a list and a feed's status show is never newer than the objects that the
- * snapshot shows: a client that watches from it would miss the events in between.
+ * The resourceVersion shown by a list and a feed's status is never newer than the snapshot's
+ * objects: a client watching from it would miss the events in between.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static int copy_rv(void *arg, const struct kinf_feed_info *info)
 	return 0;
 }
 
-/* The resourceVersion of a list of namespace a; that of the status has to be the same. */
+/* The resourceVersion of a list of namespace a; the status must have the same. */
 static const char *shown(void)
 {
 	static char rv[64];

@@ -58,7 +58,7 @@ Test(signals, signals_are_usual_again_after_reset)
 	cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
-/* Who is told to reload while it starts is not ended by it, and does so when it can. */
+/* A hangup during a daemon's start does not end it, and the reload comes later. */
 Test(signals, hangup_waits_for_a_daemon_that_starts)
 {
 	pid_t pid = fork();

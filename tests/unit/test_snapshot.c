@@ -99,7 +99,7 @@ Test(snapshot, process_that_has_become_another_user_learns_whose_the_store_is)
 	cr_assert_eq(chmod(scratch(), 0755), 0);
 	cr_assert_eq(seteuid(65534), 0);
 	int r = 0;
-	for (int i = 0; r == 0 && i < 1000; i++) { /* what is open is read for a moment yet */
+	for (int i = 0; r == 0 && i < 1000; i++) { /* open files are read for a moment yet */
 		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 		r = snapshot_renew(snapshot);
 	}
@@ -268,7 +268,7 @@ static char write_format(const struct small_store *s, char format)
 	return before;
 }
 
-/* By a newer version of the daemons, say: what is open gets older and older. */
+/* By a newer version of the daemons, say: the open index gets older and older. */
 Test(snapshot, an_index_that_cannot_be_opened_is_told_after_a_moment)
 {
 	struct small_store s;
@@ -344,7 +344,7 @@ Test(snapshot, an_index_behind_the_horizon_is_not_used)
 	(void)small_store_put(&s, "web/a", "n2", 0);
 	uint64_t last = small_store_put(&s, "web/b", "n2", 0);
 
-	/* Against the rule that trimming waits for the index. */
+	/* Against the rule: trimming waits for the index. */
 	OK(journal_trim(s.journal, last, 1000, &trimmed));
 	OK(store_open(s.path, &checking, &store));
 	cr_assert_eq(snapshot_open(store, &snapshot), AGAIN);
@@ -374,7 +374,7 @@ Test(snapshot, a_wrong_pointer_is_an_error_and_never_another_object)
 	change.key = BYTES_LIT("web/c");
 	change.to.seq = b + 1000;
 	OK(index_put(s.index, &change));
-	/* A place that holds something else is not believed either: the seq leads. */
+	/* A place with another record is not trusted either: the seq leads. */
 	change.key = BYTES_LIT("web/b");
 	change.to = (struct index_entry){.seq = b,
 		.place = 4096 * 3 + 16,
@@ -402,8 +402,8 @@ struct reading {
 	const char *wrong;
 };
 
-/* web/a and web/b always change in one transaction of the index: both have one node. NULL, or what
- * is wrong. */
+/* web/a and web/b always change in one transaction of the index: both have one node. Returns NULL,
+ * or the fault. */
 static const char *read_pair(struct snapshot *snapshot, uint32_t feed)
 {
 	struct record x, y;
@@ -488,7 +488,7 @@ Test(snapshot, a_feed_removed_from_the_journal_is_no_damage)
 	OK(journal_begin(s.journal));
 	OK(journal_append(s.journal, &record, &seq));
 	OK(journal_commit(s.journal));
-	/* Against the rule that trimming waits for the index, and only as far as the first head. */
+	/* Against the rule (trimming waits for the index), and only as far as the first head. */
 	for (int i = 0; i < 6; i++)
 		cr_assert_eq(journal_trim(s.journal, seq, 1, &trimmed), AGAIN);
 	OK(store_open(s.path, &checking, &store));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The feeds and the definitions that a name stands for in a snapshot. */
+/* The feeds and the definitions of a name in a snapshot. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,8 +108,7 @@ static void set_order(struct small_store *s, const char *order, int result)
 	OK(journal_commit(s->journal));
 }
 
-/* What kubectl's RESTMapper does: the core group, then the groups and versions as discovery
- * lists them. */
+/* As kubectl's RESTMapper: the core group, then the groups and versions as discovery lists them. */
 Test(snapshot_feeds, name_of_several_resources_means_the_first_in_the_order_of_discovery)
 {
 	struct small_store s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Snapshots of the journal alone, for a caller that knows of a record (a follower with a ring's
+/* Snapshots of the journal alone, for a caller with a record's seq (a follower with a ring's
  * entry). */
 #include "store/read/snapshot.h"
 
@@ -119,8 +119,8 @@ Test(snapshot_log, finds_a_record_that_only_the_compacted_journal_has)
 	cr_assert_eq(version(known), FOUND);
 }
 
-/* Does what a writer of the journal that starts does to its page: readers look for their pin
- * files then. */
+/* Starts a new epoch on the journal's page, as a new writer does: readers look for their pin files
+ * then. */
 static void begin_epoch(void)
 {
 	uint64_t epoch;
@@ -151,8 +151,8 @@ static void remove_pin_files(void)
 	cr_assert_gt(n, 0);
 }
 
-/* Another process opens the store, and takes its first snapshot when the generations that it has
- * opened are gone, and with them the pages in which it would mark another pin file. */
+/* Opens the store in another process, and takes the first snapshot after its open generations are
+ * gone, and with them the pages to mark another pin file. */
 static int read_after_compaction(int go, int ready, const char *path, bool whole)
 {
 	struct store *other = NULL;

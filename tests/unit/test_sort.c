@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents in the order in which kubectl prints them. Those in YAML are in test_yaml_write.c. */
+/* Documents in kubectl's order. Those in YAML are in test_yaml_write.c. */
 #include "common/value/sort.h"
 
 #include <criterion/criterion.h>

@@ -266,7 +266,7 @@ static void walk_begin(struct walk *walk, const char *path, unsigned app)
 	memcpy(walk->then, w.pods, sizeof(w.pods));
 }
 
-/* The object has the version that there was at the first page. */
+/* Expects the version of the first page. */
 static void check_version(const struct kinf_object *object, const struct pod *then)
 {
 	const char *text;
@@ -333,7 +333,8 @@ Test(sorted, pages_give_the_objects_of_the_first_page_s_state_once)
 	cr_assert_gt(by_index, 25, "%u", by_index);
 }
 
-/* What an open list hides at the first page is not of the walk, though it is older than others. */
+/* An object hidden by an open list at the first page is not part of the walk, though older than
+ * others. */
 Test(sorted, list_that_ends_between_two_pages_changes_nothing_of_the_order)
 {
 	for (unsigned round = 0; round < 20; round++) {
@@ -466,7 +467,7 @@ Test(sorted, first_of_several_values_counts)
 	kinf_list_close(&list);
 }
 
-/* A program that was compiled when there was no sort_by. */
+/* A program compiled before sort_by. */
 Test(sorted, older_callers_have_a_shorter_query)
 {
 	struct kinf_query query = query_of("spec[", 3);

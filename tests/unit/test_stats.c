@@ -165,7 +165,7 @@ Test(stats, long_text_is_cut)
 	text[sizeof(text) - 1] = '\0';
 	stats_set_state(w, text);
 	cr_assert_eq(stats_process(w, &p), 0);
-	memset(text + STATS_TEXT - 4, '.', 3); /* what is left out shows */
+	memset(text + STATS_TEXT - 4, '.', 3); /* omissions are visible */
 	text[STATS_TEXT - 1] = '\0';
 	cr_assert_str_eq(p.state, text);
 
@@ -185,8 +185,7 @@ static void check_text(struct stats *w, const char *text, const char *want)
 	cr_assert_str_eq(p.error, want, "%s", p.error);
 }
 
-/* A proxy's Latin-1, escapes of a terminal (also the one that is a character, U+009B), half of
- * one. */
+/* A proxy's Latin-1, escapes of a terminal (also the character U+009B), half of one. */
 Test(stats, text_is_valid_and_printable_whatever_was_said)
 {
 	CLEANUP(stats_close) struct stats *w = create();
@@ -233,7 +232,7 @@ Test(stats, a_page_that_is_continued_keeps_all_but_what_is_set)
 	cr_assert_eq(stats_get(r, STAT_LISTS), 5);
 }
 
-/* Writes a page in a child that then dies. */
+/* Writes a page in a child, and the child dies. */
 static void write_and_die(void)
 {
 	pid_t pid = fork();

@@ -25,7 +25,7 @@ Test(table, columns_fit_what_is_held_back)
 	buf_release(&out);
 }
 
-/* A watch settles its table long before it knows what will come. */
+/* A watch settles its table long before its later rows come. */
 Test(table, later_cells_that_are_wider_do_not_touch_their_neighbours)
 {
 	struct buf out = BUF_INIT;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cells of every kind, compared with the Tables that an API server gave
- * (tests/tables/record.py). */
+/* The cells of every kind, compared with an API server's Tables (tests/tables/record.py). */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jsonpath templates and custom columns; what is wanted is what kubectl 1.20 and later print. */
+/* jsonpath templates and custom columns; the expected output is kubectl 1.20's and later. */
 #include <criterion/criterion.h>
 
 #include "common/buf.h"

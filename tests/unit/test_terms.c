@@ -122,7 +122,7 @@ Test(terms, too_many_combinations_make_the_object_unindexable_there)
 	buf_release(&json);
 }
 
-/* One path or several: what counts is how many values were found. */
+/* One path or several: only the number of values counts. */
 Test(terms, too_many_values_make_the_object_unindexable_there)
 {
 	struct fixture f;

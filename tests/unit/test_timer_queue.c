@@ -40,7 +40,7 @@ static void touch_due(struct timer_queue *queue, struct thing *things, uint64_t 
 	}
 }
 
-/* Keeps every third item that was touched. */
+/* Keeps every third touched item. */
 static bool settle(void *arg, void *owner)
 {
 	struct thing *thing = owner, *things = arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The certificates that kinf-serve makes, and when it makes others. */
+/* The certificates made by kinf-serve, and their renewal. */
 #include "serve/http/tls.h"
 
 #include <criterion/criterion.h>
@@ -17,7 +17,7 @@
 
 #define DAY INT64_C(86400)
 
-/* The wall clock of this program, which a test may set. */
+/* This program's wall clock, set by tests. */
 static int64_t step_s;
 
 int clock_gettime(clockid_t id, struct timespec *ret_time)
@@ -54,7 +54,7 @@ static void read_text(const char *name, char text[4096])
 	cr_assert_gt(strlen(text), 100);
 }
 
-/* What the folder has after a start of kinf-serve at this time. */
+/* The directory's content after a start of kinf-serve at this time. */
 static struct files start(int64_t step)
 {
 	static const char *const names[] = {"localhost", "127.0.0.1"};
@@ -108,7 +108,7 @@ static bool are_due(int64_t step)
 	return tls_certificates_are_due(directory);
 }
 
-/* Of a machine that learns the time some minutes after its start. */
+/* As on a machine learning the time some minutes after its start. */
 Test(tls_certificate, a_clock_that_is_not_set_yet_costs_no_ca)
 {
 	struct files before = start(0), unset = start(until_1970());

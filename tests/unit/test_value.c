@@ -243,7 +243,7 @@ Test(value, a_buffer_that_is_full_stays_refused)
 
 static size_t n_items;
 
-/* Reads all there is, the way that users do. */
+/* Reads all values, as users do. */
 static int visit(const struct value *value, int depth)
 {
 	char scratch[VALUE_SCRATCH];
@@ -269,7 +269,7 @@ static int visit(const struct value *value, int depth)
 	return r == END ? 0 : r;
 }
 
-/* In memory of exactly its size, so that the sanitizer sees a byte too far. */
+/* In memory of exactly its size: the sanitizer detects a byte too far. */
 static void assert_harmless(struct bytes bytes)
 {
 	uint8_t *copy = malloc(bytes.size ? bytes.size : 1);

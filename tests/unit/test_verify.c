@@ -44,8 +44,7 @@ Test(verify, good_stores_have_no_faults_live_closed_and_copied)
 	assert_good(copy);
 }
 
-/* Trimming removes a version that a later version of the same first list replaced. No reader
- * ever sees it. */
+/* Trimming removes a version replaced within the same first list. No reader ever sees it. */
 Test(verify, a_first_list_that_was_trimmed_is_no_fault)
 {
 	struct small_store s;
@@ -144,7 +143,7 @@ Test(verify, terms_that_are_not_those_of_the_body_are_told_deep)
 	small_store_close(&s);
 }
 
-/* Databases of the index by number, for damage that its own functions refuse. */
+/* Databases of the index by number, for damage its own functions refuse. */
 enum { NAME, OBJECT, TERM, POSTING };
 
 static void delete_first(struct small_store *s, unsigned database)

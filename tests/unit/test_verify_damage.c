@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bits that are flipped, and files that are cut: verify and readers end by themselves, and give
- * out nothing wrong. */
+/* Flipped bits and truncated files: verify and readers end by themselves, and return nothing
+ * wrong. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void ignore(void *arg, const char *sentence)
 	(void)sentence;
 }
 
-/* Every object that is given out is a whole one of its own name. */
+/* Each returned object is whole and of its own name. */
 static int read_everything(const char *path)
 {
 	struct store_options options = {.check = true};
@@ -50,8 +50,7 @@ static int read_everything(const char *path)
 	return wrong;
 }
 
-/* In a child, because LMDB may touch what is not there: 0, or PROC_INTERNAL by the fault handler.
- */
+/* In a child, because LMDB may touch unmapped memory: 0, or PROC_INTERNAL by the fault handler. */
 static void survive(const char *path, const char *what, long at)
 {
 	int status;

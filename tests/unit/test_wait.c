@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for the cache: what counts as being there, and that it wakes up. */
+/* Waiting for the cache: conditions and wake-ups. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "reader/kinf.h"
 #include "tests/unit/small_store.h"
 
-#define LONG_MS 20000 /* nobody waits that long: the tests end before, or fail */
+#define LONG_MS 20000 /* never reached: the tests end before, or fail */
 
 #define OK(call) \
 	do { \
@@ -32,7 +32,7 @@ static void tear_down(void)
 	small_store_close(&store);
 }
 
-/* What the reflector does with a bookmark: no record. */
+/* Records a bookmark as the reflector does: no record. */
 static void bookmark(const char *rv)
 {
 	OK(journal_begin(store.journal));

@@ -69,7 +69,7 @@ static struct websocket heard(struct bytes input, size_t step)
 	return socket;
 }
 
-/* Checks what a socket that has heard INPUT says before it is closed. */
+/* Checks a socket's output after INPUT and before its close. */
 static void says(struct bytes input, struct bytes pong, unsigned closed)
 {
 	for (size_t step = 1; step <= input.size; step++) {
@@ -102,7 +102,7 @@ Test(websocket, the_client_is_heard)
 	says(BYTES_LIT("\x88\x82\x01\x02\x03\x04\x02\xea"), BYTES_NONE, 1000);
 	says(BYTES_LIT("\x88\x80\x01\x02\x03\x04\x89\x80\x00\x00\x00\x00"), BYTES_NONE,
 		1000); /* nothing after it */
-	/* No WebSocket: without a mask, control frames that are long or a fragment. */
+	/* No WebSocket: without a mask, long control frames, a fragment. */
 	says(BYTES_LIT("\x81\x01x"), BYTES_NONE, 1002);
 	says(BYTES_LIT("\x89\xfe\x00\x7e\x00\x00\x00\x00"), BYTES_NONE, 1002);
 	says(BYTES_LIT("\x09\x81\x00\x00\x00\x00x"), BYTES_NONE, 1002);

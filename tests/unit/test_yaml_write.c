@@ -163,8 +163,8 @@ Test(yaml_write, a_full_output_is_an_error_and_as_long_as_before)
 
 /* ---- what is written reads back the same -------------------------------- */
 
-/* Strings that a YAML reader takes for something else, or that no plain scalar can carry.
- * kubectl writes << and = plain, which some readers refuse. */
+/* Strings with another meaning in YAML, or impossible as a plain scalar. kubectl writes << and =
+ * plain, and some readers refuse them. */
 static const char *const awkward[] = {"", " ", "a ", " a", "~", "null", "Null", "true", "False",
 	"yes", "NO", "on", "Off", "y", "n", "1", "-1", "+1", "1e3", "1E+3", "0x1F", "0o17", "017",
 	"0b11", "1_000", "1.", ".5", "1.5", "-.inf", ".NaN", "1:30", "1:30.5", "2026-01-01",
