@@ -23,7 +23,7 @@ struct api_target {
 	const char *group, *version;
 	const char *resource, *namespace, *name; /* NULL: none */
 	bool served;                             /* group and version are */
-	struct collection *collection;           /* NULL: no such resource in that scope */
+	struct collection *collection;           /* NULL: no such resource in this scope */
 	char qualified[128];                     /* "deployments.apps", "" */
 	const char *verb;
 };
@@ -159,7 +159,7 @@ static void api_answer_missing(const struct api_target *target, struct http_answ
 	status_answer(answer, &status, "%s \"%s\" not found", target->qualified, target->name);
 }
 
-/* Returns the lowest resourceVersion that a get accepts; 0: any. */
+/* Returns a get's lowest accepted resourceVersion; 0: any. */
 static uint64_t api_wanted_rv(const struct http_request *request)
 {
 	const char *text = http_query(request, "resourceVersion");
@@ -266,7 +266,7 @@ static void api_answer_true(struct api *api, const struct api_target *target,
 	http_answer_header(answer, "X-Content-Type-Options", "nosniff");
 }
 
-/* Counts a request, also one that a fault answers. */
+/* Counts a request, even if a fault answers it. */
 static void api_count_request(const struct api_target *target)
 {
 	struct collection *collection = target->collection;

@@ -12,7 +12,7 @@ struct api {
 	struct world *world;
 	struct faults *faults;
 	struct requestlog *log;
-	const char *token; /* the bearer token that requests must carry; NULL: none */
+	const char *token; /* the bearer token of all requests; NULL: none */
 };
 
 http_handler_fn api_handle; /* arg: struct api */

@@ -23,7 +23,7 @@ struct churn_flow {
 struct churn {
 	struct world *world;
 	pthread_t thread;
-	struct churn_flow flows[WORLD_KINDS_MAX]; /* this and what follows under world->lock */
+	struct churn_flow flows[WORLD_KINDS_MAX]; /* all below under world->lock */
 	bool stop;
 };
 
@@ -115,8 +115,8 @@ static void churn_flow_change(struct world *world, struct churn_flow *flow)
 	flow->delete_next = !flow->delete_next;
 }
 
-/* Makes the changes that are due, for at most HOLD_MS: on a machine that is too slow for the rate,
- * requests must still get the lock. */
+/* Makes the due changes, for at most HOLD_MS: requests must still get the lock if the machine is
+ * too slow for the rate. */
 static void churn_catch_up(struct churn *churn)
 {
 	struct world *world = churn->world;

@@ -11,7 +11,7 @@
 
 struct churn;
 
-/* churn_new starts the background thread, which is idle until churn_set; churn_free ends it. */
+/* churn_new starts the background thread, idle until churn_set; churn_free ends it. */
 struct churn *churn_new(struct world *world);
 void churn_free(struct churn **churn);
 

@@ -17,7 +17,7 @@ struct control_call {
 	const struct http_request *request;
 	struct http_answer *answer;
 	struct buf *out;               /* the answer's body */
-	const char *rest;              /* the path after that of the row */
+	const char *rest;              /* the path after the row's */
 	struct collection *collection; /* of ?resource= */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control port, by which tests change the simulated cluster. tests/README.md, section
- * Simulator, describes the calls; their table is at the end of control.c. */
+/* The control port: tests change the simulated cluster by it. tests/README.md, section Simulator,
+ * describes the calls; their table is at the end of control.c. */
 #ifndef SIMULATOR_CONTROL_H
 #define SIMULATOR_CONTROL_H
 
@@ -12,7 +12,7 @@ struct control {
 	struct churn *churn;
 	struct http_server *server; /* the API's */
 	pthread_mutex_t serial;     /* serializes calls without world->lock; guards the outage */
-	/* An outage that ends by itself. */
+	/* An outage of limited time. */
 	pthread_t outage;
 	bool outage_begun;
 	uint64_t outage_until_ms;

@@ -301,7 +301,7 @@ static bool discovery_document_answer(struct world *world, const struct http_req
 	return true;
 }
 
-/* As kube-apiserver: the documents as a whole have an ETag, and 304 says that it still holds. */
+/* As kube-apiserver: the documents as a whole have an ETag, and 304 confirms it. */
 static void discovery_put_etag(const struct http_request *request, struct http_answer *answer)
 {
 	const char *known = http_header(request, "If-None-Match");

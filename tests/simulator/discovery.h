@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Discovery documents, legacy and aggregated (apidiscovery.k8s.io/v2), and the other documents that
- * are not about objects: /version, /healthz, /livez, /readyz. */
+/* Discovery documents, legacy and aggregated (apidiscovery.k8s.io/v2), and other documents without
+ * objects: /version, /healthz, /livez, /readyz. */
 #ifndef SIMULATOR_DISCOVERY_H
 #define SIMULATOR_DISCOVERY_H
 
@@ -11,7 +11,7 @@
 bool discovery_answer(
 	struct world *world, const struct http_request *request, struct http_answer *answer);
 
-/* PATH begins like a group version that is served ("/api/v1", "/apis/apps/v1"). */
+/* Returns whether PATH begins like a served group version ("/api/v1", "/apis/apps/v1"). */
 bool discovery_serves(struct world *world, const char *group, const char *version);
 
 #endif

@@ -21,7 +21,7 @@ struct fault_rule {
 struct faults {
 	struct world *world;
 	pthread_mutex_t lock;
-	struct fault_rule *rules; /* in the order in which they were added */
+	struct fault_rule *rules; /* in the order of their addition */
 	unsigned last_id;
 };
 

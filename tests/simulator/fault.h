@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Faults on demand. A rule selects requests and changes their answers; the first rule that matches
- *a request applies. A rule is a JSON object with these keys, all optional:
+ * Faults on demand. A rule selects requests and changes their answers; the first one to match a
+ * request applies. A rule is a JSON object with these keys, all optional:
  *
  *	which:	"path"      regular expression (POSIX extended) on path and query as sent
  *		"resource"  pods, deployments.apps
@@ -30,7 +30,7 @@
 
 struct faults;
 
-/* The fault of one answer. It is a copy of the rule, which may be removed meanwhile. */
+/* The fault of one answer. It is a copy, since the rule may be removed meanwhile. */
 struct fault {
 	uint64_t delay_ms, gap_ms;
 	size_t chunk;                                /* 0: as it comes */

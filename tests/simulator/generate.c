@@ -8,7 +8,7 @@
 #define N_NODES 100
 #define N_APPS  50
 
-/* The N-th of a family of uuids that differ in FAMILY. */
+/* The N-th uuid of FAMILY. */
 static void generate_put_uid(struct buf *out, unsigned family, uint64_t n)
 {
 	buf_printf(out, "%08x-5e1f-4000-8000-%012" PRIx64, family, n & 0xffffffffffff);
@@ -94,7 +94,7 @@ static void generate_put_managed_fields(struct buf *out)
 
 static void generate_put_container(struct buf *out, uint64_t n, size_t begin, size_t size)
 {
-	static const size_t behind = 1900; /* bytes of what follows env, roughly */
+	static const size_t behind = 1900; /* bytes after env, roughly */
 
 	buf_printf(out,
 		"\"containers\":[{\"name\":\"main\",\"image\":"

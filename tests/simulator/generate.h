@@ -10,18 +10,18 @@
 #include "tests/simulator/kind.h"
 
 struct generate_options {
-	unsigned namespaces; /* spread over that many: ns-0, ns-1, ...; at least 1 */
+	unsigned namespaces; /* spread over this many: ns-0, ns-1, ...; at least 1 */
 	const char *prefix;  /* of names */
-	size_t size;         /* alike, and pods of about that many bytes; 0: a lifelike mix */
+	size_t size;         /* alike, and pods of about this many bytes; 0: a lifelike mix */
 	uint64_t seed;       /* of the mix */
-	bool short_names;    /* none that fills the API server's limit */
+	bool short_names;    /* never as long as the API server's limit */
 };
 
 void generate_object(const struct kind *kind, uint64_t n, const struct generate_options *options,
 	struct buf *out);
 
-/* A merge patch that changes an object a little: STEP in an annotation, and a label that comes
- * round every ten steps, so that label indexes change too. */
+/* A merge patch with a small change: STEP in an annotation, and a label in a cycle of ten steps, to
+ * change label indexes too. */
 void generate_patch(uint64_t step, struct buf *out);
 
 #endif

@@ -42,7 +42,7 @@ struct http_connection {
 struct http_exchange {
 	char *target;
 	struct buf body;
-	bool begun; /* libmicrohttpd has made the first call, which has only the headers */
+	bool begun; /* libmicrohttpd has made the first call, with the headers only */
 };
 
 /* ---- requests and answers ----------------------------------------------- */
@@ -170,7 +170,7 @@ static void http_free_stream(void *arg)
 	free(stream);
 }
 
-/* Makes a response, which takes the stream of ANSWER. */
+/* Makes a response and takes the stream of ANSWER. */
 static struct MHD_Response *http_response_of(struct http_answer *answer)
 {
 	uint64_t length = answer->length < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)answer->length;
@@ -218,8 +218,8 @@ static void http_hang_up(int fd, bool reset)
 		(void)shutdown(fd, SHUT_RDWR);
 }
 
-/* Returns true if the connection has been cut. Waits while connections are being cut: a client that
- * lost one connection may send its request on another one that is cut a moment later. */
+/* Returns true if the connection has been cut. Waits while connections are being cut: a client may
+ * send its request again on another connection, cut a moment later. */
 static bool http_is_cut(struct http_server *server, struct MHD_Connection *connection)
 {
 	const struct http_connection *own =
@@ -332,7 +332,7 @@ static void http_no_log(void *arg, const char *format, va_list arguments)
 {
 	(void)arg;
 	(void)format;
-	(void)arguments; /* libmicrohttpd logs closed connections, which tests cause on purpose */
+	(void)arguments; /* libmicrohttpd logs closed connections, a purpose of the tests */
 }
 
 /* ---- server ------------------------------------------------------------- */

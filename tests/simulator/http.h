@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/1.1 with libmicrohttpd. Each connection has a thread, so that handlers and streams may
- * block. Only http.c includes microhttpd.h.
+ * HTTP/1.1 with libmicrohttpd. Each connection has a thread: handlers and streams may block. Only
+ * http.c includes microhttpd.h.
  *
- * A handler fills in an answer. Its body is text, or a stream whose read() the server calls until
- * it ends; each read is sent as one chunk. A stream that waits calls http_alive() at least once a
- * second: nothing else reports that the client has closed the connection.
+ * A handler fills in an answer. Its body is text, or a stream. The server calls the stream's read()
+ * until it ends; each read is sent as one chunk. A waiting stream calls http_alive() at least once
+ * a second: nothing else reports a connection closed by the client.
  */
 #ifndef SIMULATOR_HTTP_H
 #define SIMULATOR_HTTP_H
@@ -23,8 +23,8 @@ struct http_request {
 	void *connection; /* http.c's */
 };
 
-/* Returns the decoded value of the first query parameter of that name; "" if it has no value, NULL
- * if it is absent. Values and headers are valid as long as the request. */
+/* Returns the decoded value of the first query parameter NAME; "" if it has no value, NULL if it is
+ * absent. Values and headers are valid as long as the request. */
 const char *http_query(const struct http_request *request, const char *name);
 const char *http_header(const struct http_request *request, const char *name);
 
@@ -52,7 +52,7 @@ struct http_answer {
 	bool reset;     /* with hang_up: RST instead of FIN */
 };
 
-/* Sets a header; replaces one of that name. */
+/* Sets a header; replaces one of the same name. */
 void http_answer_header(struct http_answer *answer, const char *name, const char *value);
 
 /* Turns the text body into a stream, if there is none yet. */

@@ -17,7 +17,7 @@ static size_t jsontext_skip_blanks(struct bytes text, size_t pos)
 	return pos;
 }
 
-/* POS is that of the opening quote. Returns the position after the closing one. */
+/* POS is at the opening quote. Returns the position after the closing one. */
 static size_t jsontext_skip_string(struct bytes text, size_t pos)
 {
 	for (pos++; pos < text.size && jsontext_at(text, pos) != '"'; pos++)
@@ -172,7 +172,7 @@ static void jsontext_put_utf8(struct buf *out, uint32_t c)
 	buf_byte(out, (uint8_t)(0x80 | (c & 0x3f)));
 }
 
-/* Decodes \uXXXX; POS is that of the u. */
+/* Decodes \uXXXX; POS is at the u. */
 static uint32_t jsontext_code_unit(struct bytes text, size_t pos)
 {
 	uint32_t c = 0;
@@ -182,8 +182,8 @@ static uint32_t jsontext_code_unit(struct bytes text, size_t pos)
 	return c;
 }
 
-/* Appends the character of an escape; POS is that after the backslash. Returns the position after
- * the escape. */
+/* Appends the character of an escape; POS is after the backslash. Returns the position after the
+ * escape. */
 static size_t jsontext_unescape_one(struct bytes text, size_t pos, struct buf *out)
 {
 	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";

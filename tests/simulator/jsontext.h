@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON as text: finds, replaces and merges members without decoding the rest, so that the API shows
- * the objects of a test byte for byte: 1.0, -0.0, 20 digits, key order, duplicate keys.
+ * JSON as text: finds, replaces and merges members without decoding the rest, so the API shows a
+ * test's objects byte for byte: 1.0, -0.0, 20 digits, key order, duplicate keys.
  *
  * The functions assume well-formed text. In malformed text they find nothing or end early, but
- * never read beyond its end. They compare keys as spelled, so that a key with escapes matches only
- * the same spelling.
+ * never read beyond its end. They compare keys as spelled: a key with escapes matches only the same
+ * spelling.
  */
 #ifndef SIMULATOR_JSONTEXT_H
 #define SIMULATOR_JSONTEXT_H
@@ -31,7 +31,7 @@ struct jsontext_member {
 void jsontext_iter_init(struct jsontext_iter *iter, struct bytes text);
 bool jsontext_iter_next(struct jsontext_iter *iter, struct jsontext_member *ret_member);
 
-/* Finds the first member of that name; its value points into OBJECT. */
+/* Finds the first member KEY; its value points into OBJECT. */
 bool jsontext_find(struct bytes object, const char *key, struct jsontext_member *ret_member);
 
 /* Returns the value of a member, also of a nested one (KEY "a.b"); BYTES_NONE if there is none. */
@@ -43,14 +43,13 @@ bool jsontext_single(struct bytes text, struct bytes *ret_value);
 /* Appends the characters of a JSON string to OUT; other values as they are spelled. */
 void jsontext_unescape(struct bytes value, struct buf *out);
 
-/* Returns the characters of a string as text that the caller frees; NULL for BYTES_NONE. */
+/* Returns the characters of a string as text, to be freed by the caller; NULL for BYTES_NONE. */
 char *jsontext_dup(struct bytes value);
 
 /* Appends TEXT as a JSON string, escaped as by Go's encoding/json. */
 void jsontext_put_string(struct buf *out, struct bytes text);
 
-/* Applies a JSON merge patch (RFC 7386). Members of TARGET that PATCH does not name keep their
- * bytes. */
+/* Applies a JSON merge patch (RFC 7386). Members of TARGET missing in PATCH keep their bytes. */
 void jsontext_merge(struct bytes target, struct bytes patch, struct buf *out);
 
 #endif

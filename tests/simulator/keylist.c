@@ -18,7 +18,7 @@ void keylist_release(struct keylist *list)
 	*list = (struct keylist){0};
 }
 
-/* Returns the index of the last block whose first key is not above KEY; 0 if there is none. */
+/* Returns the index of the last block with a first key up to KEY; 0 if there is none. */
 static size_t keylist_block_of(const struct keylist *list, const char *key)
 {
 	size_t low = 0, high = list->n_blocks;
@@ -34,7 +34,7 @@ static size_t keylist_block_of(const struct keylist *list, const char *key)
 	return low;
 }
 
-/* Returns the first slot of BLOCK whose key is not below KEY. */
+/* Returns the first slot of BLOCK with a key from KEY on. */
 static size_t keylist_slot_of(const struct keylist_block *block, const char *key)
 {
 	size_t low = 0, high = block->n;

@@ -36,11 +36,11 @@ struct keylist_place {
 void keylist_release(struct keylist *list);
 
 struct entry *keylist_find(const struct keylist *list, const char *key);
-/* Inserts ENTRY, which must have a new key. */
+/* Inserts ENTRY with a new key. */
 void keylist_insert(struct keylist *list, struct entry *entry);
 void keylist_remove(struct keylist *list, const struct entry *entry);
 
-/* Returns the place of the first key that is not below KEY. */
+/* Returns the place of the first key from KEY on. */
 struct keylist_place keylist_seek(const struct keylist *list, const char *key);
 
 /* Returns the place of the N-th key, counted from 0. */

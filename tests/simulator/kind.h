@@ -21,7 +21,7 @@ struct kind {
 	const char *fields;   /* field labels besides metadata.name and .namespace, space separated;
 				 NULL: a kind without a table of its own, which words its refusal
 				 differently */
-	const char *idle;     /* what a bookmark shows behind metadata, "" or ",\"spec\":..." */
+	const char *idle;     /* a bookmark's members after metadata, "" or ",\"spec\":..." */
 	bool namespaced;
 	bool custom;
 	bool no_status; /* has no status subresource */

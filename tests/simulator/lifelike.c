@@ -62,7 +62,7 @@ static void draft_release(struct draft *draft)
 
 /* ---- managedFields ------------------------------------------------------ */
 
-/* Returns the member that tells the items of a list apart, NULL if it is no such list. */
+/* Returns the member identifying the items of a list, NULL if it is another list. */
 static const char *fields_list_key(struct bytes item)
 {
 	static const char *const keys[] = {"type", "name", "containerPort", "ip", "uid"};
@@ -73,7 +73,7 @@ static const char *fields_list_key(struct bytes item)
 	return NULL;
 }
 
-/* Appends FieldsV1 of VALUE, as the API server keeps them for a manager that set all of it. */
+/* Appends FieldsV1 of VALUE, as the API server keeps them for the only manager. */
 static void fields_put(struct buf *out, struct bytes value)
 {
 	struct jsontext_iter iter;
@@ -183,7 +183,7 @@ static void draft_put_times(struct draft *draft)
 	mix_put(&draft->mix, draft->kind->custom ? "," : ",'deletionGracePeriodSeconds':30,");
 }
 
-/* Appends a member that has BRACKETS, if it is not empty. */
+/* Appends a member in BRACKETS unless it is empty. */
 static void draft_put_part(
 	struct draft *draft, const char *name, const char brackets[2], const struct buf *part)
 {

@@ -2,8 +2,8 @@
 /*
  * Objects as real clusters have them, mixed: pods of 3 to 15 kB in every phase, with sidecars,
  * owners and managedFields, a few with annotations of 200 kB; configmaps of 20 bytes to 900 kB; odd
- * but legal names. Rare shapes come round at fixed numbers, so 50 objects have each shape that is
- * not large, and 200 have all.
+ * but legal names. Rare shapes come round at fixed numbers: 50 objects have each shape except the
+ * large ones, and 200 have all.
  */
 #ifndef SIMULATOR_LIFELIKE_H
 #define SIMULATOR_LIFELIKE_H
@@ -17,7 +17,7 @@
 /* An object under construction. Each buffer has the members of an object, or the items of an
  * array, without the brackets. */
 struct draft {
-	struct mix mix; /* appends to the part that draft_begin chose */
+	struct mix mix; /* appends to the part chosen by draft_begin */
 	const struct kind *kind;
 	uint64_t n;
 	struct buf name, generate_name, labels, annotations, owners, finalizers;

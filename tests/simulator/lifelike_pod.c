@@ -293,7 +293,7 @@ static void pod_put_running(struct pod *pod)
 	mix_put(pod->mix, "}}");
 }
 
-/* The state of a container; FIRST: it is the one that does not do well. */
+/* The state of a container; FIRST: the unhealthy one. */
 static void pod_put_state(struct pod *pod, bool first)
 {
 	switch (pod->state) {

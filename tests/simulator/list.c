@@ -65,7 +65,7 @@ static const struct entry *list_next_entry(const struct list *list, struct keyli
 }
 
 /* Counts the objects of the scope from PLACE on, at the list's RV. Without a loop if the scope is
- * the whole collection and nothing has changed since that RV. */
+ * the whole collection and nothing has changed since this RV. */
 static uint64_t list_count_from(struct list *list, struct keylist_place place)
 {
 	const struct collection *collection = list->view.collection;
@@ -255,7 +255,7 @@ static void list_refuse_token(const char *start, struct http_answer *answer)
 	status_answer(answer, &status, "%s", text);
 }
 
-/* Sets the state and the place that a continue token names. */
+/* Sets the state and the place of a continue token. */
 static bool list_read_token(
 	struct list *list, const struct list_options *options, struct http_answer *answer)
 {
@@ -291,7 +291,7 @@ bool list_await_rv(
 	return false;
 }
 
-/* With a limit, an RV without resourceVersionMatch means exactly that state (legacy rule). */
+/* With a limit, an RV without resourceVersionMatch means exactly this state (legacy rule). */
 static bool list_wants_exact(const struct list_options *options)
 {
 	return options->match == RV_MATCH_EXACT ||

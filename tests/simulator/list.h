@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LIST: pages of one consistent state, composed while they are sent, so that a list of any size
- * needs one block of memory. Takes VIEW over, also if it refuses the request.
+ * LIST: pages of one consistent state, composed during sending: a list of any size needs one block
+ * of memory. Takes VIEW over, also if it refuses the request.
  */
 #ifndef SIMULATOR_LIST_H
 #define SIMULATOR_LIST_H

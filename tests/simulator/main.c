@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf-simulator: a Kubernetes API server that holds its cluster in memory, and misbehaves when a
- * test asks for it. Prints its addresses, then serves until SIGTERM or SIGINT.
+ * kinf-simulator: a Kubernetes API server with its cluster in memory, and faults at a test's
+ * request. Prints its addresses, then serves until SIGTERM or SIGINT.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -83,7 +83,7 @@ static int simulator_read_options(int argc, char **argv, struct options *ret_opt
 	return good == 1 && optind == argc && !options.certificate == !options.key ? 0 : -EINVAL;
 }
 
-/* Reads a file's text, which the caller frees; NULL if PATH is NULL. */
+/* Reads a file's text, to be freed by the caller; NULL if PATH is NULL. */
 static int simulator_read_file(const char *path, char **ret_text)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
@@ -176,7 +176,7 @@ static int simulator_open(struct simulator *simulator, const struct options *opt
 	return simulator_open_servers(simulator, options);
 }
 
-/* Closes the servers first, so that no thread uses the parts that are freed after them. */
+/* Closes the servers first: their threads use the parts freed after them. */
 static void simulator_close(struct simulator *simulator)
 {
 	http_server_close(&simulator->control_server);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of the simulator. Out of memory ends the process with the place in the source: a test that
- * goes on after it would prove nothing, and the callers stay short.
+ * Memory of the simulator. Out of memory ends the process with the place in the source: a test
+ * without memory would prove nothing, and the callers stay short.
  */
 #ifndef SIMULATOR_MEMORY_H
 #define SIMULATOR_MEMORY_H

@@ -86,7 +86,7 @@ static void object_put_field(struct buf *out, const char *key, const char *value
 	*first = false;
 }
 
-/* The members of a stamp that METADATA lacks; NULL: it has that member. */
+/* The members of a stamp missing in METADATA; NULL: it has the member. */
 struct object_missing {
 	const char *uid, *created, *rv;
 };

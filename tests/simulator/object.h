@@ -17,7 +17,7 @@ enum object_form {
 
 #define OBJECT_UID_SIZE 37
 
-/* The members of metadata that the server sets. */
+/* The members of metadata set by the server. */
 struct object_stamp {
 	uint64_t rv;
 	const char *uid;     /* set only if the object has none */
@@ -28,7 +28,7 @@ struct object_stamp {
  * a namespaced kind, is missing or empty. */
 bool object_key(const struct kind *kind, struct bytes text, struct buf *out);
 
-/* Appends TEXT in the form in which it is stored, with STAMP. TEXT must have metadata. */
+/* Appends TEXT in its stored form, with STAMP. TEXT must have metadata. */
 void object_store(const struct kind *kind, struct bytes text, const struct object_stamp *stamp,
 	struct buf *out);
 

@@ -34,7 +34,7 @@ static void status_answer_text(struct http_answer *answer, const struct status *
 {
 	char message[2048];
 
-	(void)vsnprintf(message, sizeof(message), format, arguments); /* cut, if ever that long */
+	(void)vsnprintf(message, sizeof(message), format, arguments); /* cut if ever too long */
 	answer->status = status->code;
 	buf_reset(&answer->body);
 	status_put(&answer->body, status, message);

@@ -5,7 +5,7 @@
 
 #include "common/buf.h"
 
-/* the rv of a replacement token, which continues in the current state */
+/* the rv of a replacement token, continuing in the current state */
 #define TOKEN_LATEST -1
 
 /* Appends a token. START: the last key of the page, relative to the list's scope. */

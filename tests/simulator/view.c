@@ -86,7 +86,7 @@ bool view_selects(const struct view *view, const struct version *version)
 		return false;
 	if (!view_has_selector(view))
 		return true;
-	/* A test may store text that is not JSON; no selector selects it. */
+	/* A test may store malformed JSON; no selector selects it. */
 	int r = json_parse(view->parser, version_text(version), NULL, &document);
 	if (r < 0) {
 		err_ignore(r, "no selector selects it");

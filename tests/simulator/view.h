@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The objects that a list or watch selects by namespace and selectors, and the form in which it
- * shows them. */
+/* The objects a list or watch selects by namespace and selectors, and their form. */
 #ifndef SIMULATOR_VIEW_H
 #define SIMULATOR_VIEW_H
 
@@ -27,7 +26,7 @@ void view_release(struct view *view);
 /* Returns true if KEY is in the namespace. */
 bool view_covers(const struct view *view, const char *key);
 
-/* Returns true if the selectors select the object, whose key is covered; false for NULL and a
+/* Returns true if the selectors select the object, with its key covered; false for NULL and a
  * deleted object. */
 bool view_selects(const struct view *view, const struct version *version);
 

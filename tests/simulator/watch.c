@@ -22,7 +22,7 @@ struct watch {
 	bool bookmarks;
 	bool initial;    /* the initial state is being sent: that of `position` */
 	bool end_marked; /* a bookmark ends the initial state */
-	struct buf last; /* key up to which the initial state was sent */
+	struct buf last; /* last key of the initial state sent */
 	uint64_t deadline_ms;
 	uint64_t bookmark_due_ms;
 	uint64_t bookmark_round;
@@ -91,7 +91,7 @@ static void watch_put_bookmark(struct watch *watch, bool ends_initial)
 	watch_put_event(watch, "BOOKMARK", buf_bytes(&object));
 }
 
-/* Appends the event that a change means for this watch, if any. */
+/* Appends this watch's event of a change, if any. */
 static void watch_put_change(struct watch *watch, const struct version *version)
 {
 	const struct version *older = version->older;
@@ -160,8 +160,8 @@ static void watch_put_changes(struct watch *watch)
 
 /* ---- time --------------------------------------------------------------- */
 
-/* Returns whether a bookmark would say nothing: the RV is of the future, or the one that the
- * client named. */
+/* Returns whether a bookmark would say nothing, since the RV is of the future, or the client's
+ * own. */
 static bool watch_has_no_bookmark(const struct watch *watch)
 {
 	const struct world *world = watch->view.world;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * WATCH: a stream of events from an RV on, after the initial state if the request asks for it. An
- * object that begins to match the selectors is ADDED, one that ceases to match is DELETED with its
- * old content. Takes VIEW over.
+ * object is ADDED if it begins to match the selectors, and DELETED with its old content if it
+ * ceases to match. Takes VIEW over.
  */
 #ifndef SIMULATOR_WATCH_H
 #define SIMULATOR_WATCH_H

@@ -62,7 +62,7 @@ struct collection *world_find(
 	return collection && !collection->gone ? collection : NULL;
 }
 
-/* Prefers a version that is served. */
+/* Prefers a served version. */
 struct collection *world_named(struct world *world, const char *name)
 {
 	struct collection *gone = NULL;
@@ -92,7 +92,7 @@ struct collection *world_add(struct world *world, const struct kind *kind)
 	if (collection ? !collection->gone || world->n_former == WORLD_KINDS_MAX
 		       : world->n_collections == WORLD_KINDS_MAX)
 		return NULL;
-	if (collection) /* a watch that is ending may still use the old description */
+	if (collection) /* an ending watch may still use the old description */
 		world->former[world->n_former++] = collection->kind;
 	else
 		collection = &world->collections[world->n_collections++];
@@ -212,8 +212,8 @@ static void world_trim_one(struct collection *collection)
 	}
 }
 
-/* Returns the RV up to which the log is trimmed: the compacted RV, or further if the log exceeds
- * its limit, but not beyond a pin. A pin that keeps twice the limit is marked as lost. */
+/* Returns the RV to trim the log to: the compacted RV, or further if the log exceeds its limit, but
+ * not beyond a pin. A pin keeping twice the limit is marked as lost. */
 static uint64_t world_trim_target(struct world *world, struct collection *collection)
 {
 	size_t length = collection->end - collection->begin, limit = world->settings.history;

@@ -4,14 +4,14 @@
  * them.
  *
  * One counter gives resourceVersions (RVs) to all kinds. A change makes a new version of its object
- * and an entry in the log of its kind. A version points to the one before it, so that a list can
- * show the state of any RV that is not compacted, and a watch knows the state of an object before a
- * change. Compaction walks over the log once: each entry frees its previous version, a deletion
- * also itself.
+ * and an entry in the log of its kind. A version points to the one before it. So a list can show
+ * the state of any RV after the compacted one, and a watch knows an object's state before a change.
+ * Compaction walks over the log once: each entry frees its previous version, a deletion also
+ * itself.
  *
- * A list and a watch under way pin the RV up to which they have been sent. Compaction refuses new
- * requests at once; the memory is freed with the next change after the last pin has moved. A pin
- * that is too old is lost, and its request ends, as kube-apiserver ends slow watches.
+ * A list and a watch under way pin the RV they have been sent up to. Compaction refuses new
+ * requests at once; the memory is freed with the next change after the last pin has moved. A pin is
+ * lost if too old, and its request ends, as kube-apiserver ends slow watches.
  *
  * Threads: the caller holds world->lock for all functions but world_new and world_free. Pointers
  * into the world are valid while it holds the lock.
@@ -46,11 +46,11 @@ struct collection {
 	const struct kind *kind;
 	bool gone; /* its definition was deleted: it is not served, and its watches end */
 	struct keylist keys;
-	size_t live;          /* objects that exist now */
+	size_t live;          /* existing objects */
 	struct version **log; /* changes in RV order: log[begin..end) */
 	size_t begin, end, capacity;
-	uint64_t trimmed; /* RV of the last change that was dropped from the log */
-	uint64_t fresh;   /* its cache knows that it has everything up to this RV */
+	uint64_t trimmed; /* RV of the last change dropped from the log */
+	uint64_t fresh;   /* its cache is complete up to this RV */
 	struct pin *pins;
 	unsigned lists, watches, gets; /* requests since the log of requests was reset */
 	unsigned watching;             /* watches open now */
@@ -61,8 +61,8 @@ struct collection {
 struct settings {
 	uint64_t bookmark_ms;    /* interval of bookmarks on each watch; 0: none */
 	uint64_t future_wait_ms; /* how long a request waits for an RV of the future */
-	/* 0: a cache knows each RV at once. Else it learns of RVs that changes of other kinds
-	 * have only when a request waits for one, so much later: the API server asks etcd then. */
+	/* 0: a cache knows each RV at once. Else it learns the RVs of other kinds' changes only
+	 * when a request waits for one, by this time later: the API server asks etcd then. */
 	uint64_t progress_ms;
 	uint64_t history; /* changes kept of each kind */
 	bool watch_list;  /* sendInitialEvents is served */
@@ -81,18 +81,18 @@ struct world {
 	struct settings settings;
 	struct collection collections[WORLD_KINDS_MAX];
 	size_t n_collections;
-	const struct kind *former
-		[WORLD_KINDS_MAX]; /* descriptions of resources that were removed and made again */
+	const struct kind
+		*former[WORLD_KINDS_MAX]; /* descriptions of resources removed and made again */
 	size_t n_former;
 };
 
-/* Makes a world with the built-in kinds and the namespaces that every cluster has. No thread may
- * use it when it is freed. */
+/* Makes a world with the built-in kinds and every cluster's namespaces. No thread may use it when
+ * it is freed. */
 struct world *world_new(void);
 void world_free(struct world **world);
 
-/* Waits for a change, at most until DEADLINE_MS (monotonic) and at most a second, so that the
- * caller can check whether its client still exists. */
+/* Waits for a change, at most until DEADLINE_MS (monotonic) and at most a second. The caller checks
+ * its client's connection in between. */
 void world_wait(struct world *world, uint64_t deadline_ms);
 void world_wake(struct world *world);
 uint64_t world_now_ms(void);
@@ -106,8 +106,8 @@ struct collection *world_add(struct world *world, const struct kind *kind);
  * CustomResourceDefinition does. world_add makes it again. */
 void world_remove(struct world *world, struct collection *collection);
 
-/* Finds a resource by the name that the control port uses, "pods" or "deployments.apps"; also a
- * removed one. */
+/* Finds a resource by its name on the control port, "pods" or "deployments.apps"; also a removed
+ * one. */
 struct collection *world_named(struct world *world, const char *name);
 
 /* Creates or replaces an object. Returns its RV, or 0 if TEXT has no metadata.name (or no
@@ -128,13 +128,13 @@ static inline struct bytes version_text(const struct version *version)
 /* Returns a random existing object; NULL if there is none. */
 struct entry *collection_any(struct collection *collection);
 
-/* Returns the oldest RV that can still be listed, and from which a watch can start. */
+/* Returns the oldest RV to list or to start a watch from. */
 uint64_t collection_floor(const struct world *world, const struct collection *collection);
 
-/* Returns the RV that the collection's cache has come to. */
+/* Returns the RV of the collection's cache. */
 uint64_t collection_fresh(const struct world *world, const struct collection *collection);
-/* Waits until that is RV, as long as requests wait for the future. Returns whether it is. The
- * caller holds world->lock. */
+/* Waits until the cache reaches RV, as long as requests wait for the future. Returns true if it
+ * did. The caller holds world->lock. */
 bool collection_await(struct world *world, struct collection *collection, uint64_t rv);
 /* The caches know each RV from now on, or those up to now. */
 void world_set_fresh(struct world *world);
@@ -149,8 +149,8 @@ void pin_drop(struct pin *pin);
 void world_compact(struct world *world, uint64_t rv);
 
 /* world_save remembers the present RV. world_restore returns the world to it, including the counter
- * of RVs, as an etcd that is restored from a backup; open lists and watches are lost. Returns false
- * if nothing was saved. */
+ * of RVs, as an etcd restored from a backup; open lists and watches are lost. Returns false if
+ * nothing was saved. */
 void world_save(struct world *world);
 bool world_restore(struct world *world);
 
