@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads as of an earlier seq. After each step the state of a random feed as of a random seq is
- * compared with the model's. Also a walk is always under way, a few objects of it in each step, so
- * that any other step may happen between two of its slices. It must show the state of its seq until
- * the log no longer reaches back to that.
+ * compared with the model's. Also a walk is always under way, a few objects of it in each step. So
+ * any other step may happen between two of its slices. It must show the state of its seq until its
+ * history is trimmed.
  */
 #include <inttypes.h>
 
@@ -11,7 +11,7 @@
 #include "common/err.h"
 #include "tests/model/world.h"
 
-/* Returns the seq of the state that readers saw at SEQ: if a list was open then, the seq before its
+/* Returns the seq of the state seen by readers at SEQ: if a list was open then, the seq before its
  * begin. */
 static uint64_t seen_at(const struct model *model, uint32_t id, uint64_t seq, uint64_t taken)
 {
@@ -30,7 +30,7 @@ static uint64_t seen_at(const struct model *model, uint32_t id, uint64_t seq, ui
 	return begin ? begin - 1 : seq;
 }
 
-/* Returns the result that as_of_renew() must have. */
+/* Returns the expected result of as_of_renew(). */
 static int expected(struct world *world, uint32_t id, uint64_t seq)
 {
 	const struct model *model = &world->model;

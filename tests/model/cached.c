@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reads of handlers and workers. A handler, and a worker that got a key of a handler from a
- * work queue, take a snapshot and list by index: the snapshot has to hold the event that they
- * were given, and each value of the index has to list exactly the objects of the model's state
- * as of it. The index may be behind the event, and its processor dead.
+ * The reads of handlers and workers. A handler, and a worker with a handler's key from a work
+ * queue, take a snapshot and list by index: the snapshot must hold their event, and each value of
+ * the index must list exactly the objects of the model's state as of it. The index may be behind
+ * the event, and its processor dead.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "reader/kinf_queue.h"
 #include "tests/model/world.h"
 
-/* Renews the snapshot of the calling handler or worker. Returns false if the index is behind
- * what it was given and no processor runs. */
+/* Renews the snapshot of the calling handler or worker. Returns false if the index is behind its
+ * event and no processor runs. */
 static bool cached_renew(struct world *world)
 {
 	int r, stepped = FOUND;
@@ -34,7 +34,7 @@ static bool cached_renew(struct world *world)
 	return true;
 }
 
-/* Lists by a value that the objects of NODE have, and only they. */
+/* Lists by a value of the objects of NODE only. */
 static void cached_list(
 	struct world *world, unsigned f, unsigned node, struct kinf_listing **ret_list)
 {
@@ -87,7 +87,7 @@ bool cached_check(struct world *world, unsigned f, uint32_t id, uint64_t event)
 	MUST(kinf_snapshot_event(world->reads) >= event,
 		"cache: given %" PRIu64 ", the snapshot is at %" PRIu64, event,
 		kinf_snapshot_event(world->reads));
-	/* A feed that has left the configuration is no longer read by its name. */
+	/* A feed outside the configuration is no longer read by its name. */
 	if (world->model.committed[f].id == id && !model_left_at(&world->model, id)) {
 		uint64_t visible = snapshot_visible(world->reads->snapshot, id);
 
@@ -125,7 +125,7 @@ void step_worker(struct world *world)
 		MUST(kinf_handled_event() >= queued.event,
 			"worker: a key of event %" PRIu64 " came with %" PRIu64, queued.event,
 			kinf_handled_event());
-		/* As a worker that can't read does: later again. */
+		/* After a failed read: later again. */
 		if (!cached_check(world, key[0], queued.id, queued.event))
 			MUST(kinf_queue_add(world->queue, key, sizeof(key)) == 0, "queue");
 		MUST(kinf_queue_done(world->queue, key, sizeof(key)) == 0, "queue");

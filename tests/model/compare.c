@@ -245,7 +245,7 @@ static void check_feed(struct world *world, uint32_t id)
 	check_node_index(world, id, state);
 }
 
-/* Compares all feeds of the snapshot, including those that have left since. */
+/* Compares all feeds of the snapshot, including those removed since. */
 static void check_snapshot(struct world *world)
 {
 	const struct model *model = &world->model;
@@ -258,8 +258,8 @@ static void check_snapshot(struct world *world)
 			check_feed(world, model->left[i].id);
 }
 
-/* Compares the snapshot that has been held since the last check: it must show the same as then.
- * Then renews it. */
+/* Compares the snapshot held since the last check: it must show the same as then. Then renews
+ * it. */
 void world_check_index(struct world *world)
 {
 	if (world->snapshot && world->held)

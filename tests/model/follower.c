@@ -7,8 +7,7 @@
 #include "common/err.h"
 #include "tests/model/world.h"
 
-/* Opens a follower of all feeds. A follower that has positions goes on from them with the feeds
- * that it had. */
+/* Opens a follower of all feeds. A follower with positions goes on from them with its feeds. */
 void follower_open(struct world *world)
 {
 	struct follower *follower = &world->follower;
@@ -56,7 +55,7 @@ static unsigned feed_number(const struct world *world, uint32_t id)
 	world_fail("follower: item of feed %" PRIu32, id);
 }
 
-/* Asserts that the change fits the follower's state and is the model's change of that seq. */
+/* Asserts that the change fits the follower's state and is the model's change of this seq. */
 static void follow_change(struct world *world, unsigned f, const struct follow_item *item)
 {
 	int k = key_number(item->record.key);
@@ -125,7 +124,7 @@ static void follower_begin_again(struct world *world)
 	follower_open(world);
 }
 
-/* At most ITEMS; the passes that a live follower makes once a second come at once, by a wait. */
+/* At most ITEMS; a live follower's passes of once a second come at once, by a wait. */
 void world_follow(struct world *world, unsigned items)
 {
 	struct follow_item item;

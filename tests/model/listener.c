@@ -23,7 +23,7 @@ static int key_of(const struct kinf_object *object)
 	return key;
 }
 
-/* The record that the object is of. */
+/* The object's record. */
 static const struct entry *entry_of(const struct listener *l, const struct kinf_object *object)
 {
 	const struct model *model = &l->watcher->world->model;
@@ -53,8 +53,8 @@ static void check_state(const struct kinf_object *object, const struct entry *en
 		"handler: event %" PRIu64 ": node", object->event);
 }
 
-/* Adds the key to the work queue, and checks in some calls that the cache holds the change. Does
- * not use the world's random numbers, because the number of calls in a step depends on time. */
+/* Adds the key to the work queue, and checks the cache for the change in some calls. Does not use
+ * the world's random numbers, because the number of calls in a step depends on time. */
 static void check_cache(struct listener *l, const struct kinf_object *object)
 {
 	struct world *world = l->watcher->world;
@@ -65,7 +65,7 @@ static void check_cache(struct listener *l, const struct kinf_object *object)
 	(void)cached_check(world, l->watcher->feed, object->feed, object->event);
 }
 
-/* Notes a change that must come again if the program is killed before its next commit. */
+/* Notes a change to repeat if the program is killed before its next commit. */
 static void note_change(struct listener *l, uint64_t event)
 {
 	if (!l->uncommitted && kinf_handler_synced(l->handler))
@@ -200,7 +200,7 @@ void listener_begin(struct listener *l, uint32_t id, uint64_t seq)
 	MUST(r == 0, "handler: %d (%s)", r, kinf_error(world->kinf));
 }
 
-/* Returns the first key that differs from feed ID's state as of SEQ; -1: none. */
+/* Returns the first key with a difference to feed ID's state as of SEQ; -1: none. */
 static int first_other(const struct listener *l, uint32_t id, uint64_t seq)
 {
 	struct latest view[KEYS];

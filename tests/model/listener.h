@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A listener is a handler of an informer, with its view: the state to which its calls add up. Each
- * call must fit the view, and whenever the handler is synced the view must be the model's state as
- * of the handler's position.
+ * A listener is a handler of an informer, with its view: the sum of its calls. Each call must fit
+ * the view, and whenever the handler is synced the view must be the model's state as of the
+ * handler's position.
  */
 #ifndef TESTS_MODEL_LISTENER_H
 #define TESTS_MODEL_LISTENER_H
@@ -24,7 +24,7 @@ struct listener {
 	uint64_t uncommitted; /* the first change since the last commit; 0: none */
 };
 
-/* A program with one informer, which is killed and started again. */
+/* A program with one informer, killed and restarted. */
 struct watcher {
 	struct world *world;
 	uint32_t flags;  /* of the informer */
@@ -42,7 +42,7 @@ struct call_counts {
 
 /* Adds a handler. Its view begins with feed ID's state as of SEQ; ID 0: empty. */
 void listener_begin(struct listener *listener, uint32_t id, uint64_t seq);
-/* Asserts that the view of a synced handler is the model's state as of its position. */
+/* Asserts that a synced handler's view is the model's state as of its position. */
 void listener_check(const struct listener *listener);
 
 bool listener_is(const struct listener *listener, uint32_t id, uint64_t seq);

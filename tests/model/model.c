@@ -29,7 +29,7 @@ void model_crash(struct model *model)
 	model->n_left = model->committed_left;
 	memcpy(model->feed, model->committed, sizeof(model->feed));
 	for (unsigned f = 0; f < FEEDS; f++) {
-		model->feed[f].attempt = false; /* what was seen is forgotten */
+		model->feed[f].attempt = false; /* the seen objects are forgotten */
 		model->committed[f].attempt = false;
 	}
 }

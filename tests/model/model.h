@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The model: the content that the store must have, in the simplest form with which the store can be
- * compared. It knows the rules of docs/architecture.md as arithmetic on arrays: a log of all
- * records ever committed, the newest state of each object, and the feeds that have an open list. It
- * uses no code of the store.
+ * The model: the expected content of the store, in the simplest form to compare with. It knows the
+ * rules of docs/architecture.md as arithmetic on arrays: a log of all records ever committed, the
+ * newest state of each object, and the feeds with an open list. It uses no code of the store.
  *
- * The world is small (FEEDS feeds of KEYS objects), so that random steps soon reach all
- * combinations.
+ * The world is small (FEEDS feeds of KEYS objects): random steps soon reach all combinations.
  */
 #ifndef TESTS_MODEL_MODEL_H
 #define TESTS_MODEL_MODEL_H
@@ -37,12 +35,12 @@ struct object {
 	unsigned node;
 };
 
-/* A record that the log must have. */
+/* A record expected in the log. */
 struct entry {
 	uint64_t seq, prev;
 	uint64_t next; /* of the same object; 0: none yet */
 	unsigned feed; /* 0 .. FEEDS - 1 */
-	uint32_t id;   /* the feed's id at that time */
+	uint32_t id;   /* the feed's id at the time */
 	uint8_t type, flags;
 	int key; /* -1: none */
 	struct object object;
@@ -63,7 +61,7 @@ struct feed_model {
 	bool seen[KEYS];
 };
 
-/* A feed that left the configuration. */
+/* A feed removed from the configuration. */
 struct left_feed {
 	uint32_t id;
 	uint64_t seq; /* of its FEED_LEFT */
@@ -77,7 +75,7 @@ struct model {
 	struct feed_model feed[FEEDS];
 	struct left_feed *left;
 	size_t n_left;
-	/* The state as of the last commit, to which a crash returns. */
+	/* The state as of the last commit, restored by a crash. */
 	size_t committed_n, committed_left;
 	struct feed_model committed[FEEDS];
 };
@@ -88,7 +86,7 @@ void model_crash(struct model *model);
 
 void model_feed_added(struct model *model, unsigned feed, uint32_t id);
 void model_feed_left(struct model *model, unsigned feed);
-/* Returns the seq of the record with which feed ID left; 0 if it has not left. */
+/* Returns the seq of feed ID's FEED_LEFT record; 0 if it has not left. */
 uint64_t model_left_at(const struct model *model, uint32_t id);
 
 /* Adds the record of a watch event: OBJECT is the new state (there false: deleted). */
@@ -105,9 +103,9 @@ int model_key_in_order(int i);
 /* Computes the state of the feed's objects after all records up to SEQ. */
 void model_state(const struct model *model, uint32_t id, uint64_t seq, struct latest state[KEYS]);
 
-/* Returns whether the log must still have ENTRY at the present horizon. The records of a feed that
- * has left are removed in slices while the horizon is before its FEED_LEFT record, so that some of
- * them may be gone. */
+/* Returns whether the log must still have ENTRY at the present horizon. The records of a removed
+ * feed are deleted in slices while the horizon is before its FEED_LEFT record, so some of them may
+ * be gone. */
 enum survival { IS_GONE, IS_KEPT, MAY_BE_GONE };
 enum survival model_survives(const struct model *model, const struct entry *entry);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists in pages. A walk is always under way, one page of it in a step, so that any other step may
- * happen between its pages. Each page must be exactly the page that the model makes of the state as
- * of the first page, in the order of keys or of a field.
+ * Lists in pages. A walk is always under way, one page of it in a step. So any other step may
+ * happen between its pages. Each page must equal the model's page of the state as of the first
+ * page, in the order of keys or of a field.
  */
 #include <inttypes.h>
 #include <stdlib.h>

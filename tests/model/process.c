@@ -37,8 +37,8 @@ void processor_configure(struct world *world)
 
 /*
  * Half the time the readers die with it: they then go on from their positions or cursors. Else they
- * live through it. One process can't open an environment for writing that it opened for reading
- * first: an index that they met before the processor is locked then, and built again.
+ * live through it. One process can't open an environment for writing after it opened it for
+ * reading: an index opened by readers before the processor is locked then, and built again.
  */
 void processor_open(struct world *world, bool index_damaged)
 {
@@ -88,7 +88,7 @@ void step_processor(struct world *world)
 		(void)processor_step(world);
 }
 
-/* Arms a failpoint for one hit; "error" makes the call that hits it fail. */
+/* Arms a failpoint for one hit; "error" makes its call fail. */
 void step_failpoint(struct world *world)
 {
 	static const char *const points[] = {"", "", "journal.before_commit",

@@ -61,7 +61,7 @@ static void check_values(struct world *world, unsigned f, uint32_t id)
 /* ---- history ------------------------------------------------------------ */
 
 struct history_check {
-	uint64_t *seq; /* of the changes that are due */
+	uint64_t *seq; /* of the due changes */
 	size_t n, given;
 };
 

@@ -5,8 +5,7 @@
 
 #include "tests/model/selection.h"
 
-/* The place of an object in a list: ordered by the value that it is sorted by (0: by key only),
- * then by key. */
+/* The place of an object in a list: ordered by its sort value (0: by key only), then by key. */
 struct place {
 	uint64_t rank;
 	int order;
@@ -20,14 +19,14 @@ struct pages {
 	uint64_t as_of; /* the event number at its first page */
 	struct selection selection;
 	unsigned limit; /* 0: none */
-	unsigned path;  /* the path by which it is sorted; 0: by key */
+	unsigned path;  /* the path of the sort value; 0: by key */
 	char *token;    /* NULL: the first page is next */
 	struct place last;
 	unsigned came[KEYS];
 };
 
-/* Returns the result that a read of feed ID must have at the instant of world->snapshot, if it
- * needs INDEX (NULL: none): KINF_FOUND, KINF_NO_FEED, KINF_NO_INDEX, KINF_AGAIN. */
+/* Returns the expected result of a read of feed ID at the instant of world->snapshot, if it needs
+ * INDEX (NULL: none): KINF_FOUND, KINF_NO_FEED, KINF_NO_INDEX, KINF_AGAIN. */
 int reads_expected(struct world *world, uint32_t id, const char *index);
 
 void step_read(struct world *world);

@@ -98,7 +98,7 @@ void step_watch(struct world *world)
 		step_watch_of(world, f);
 }
 
-/* Delivers again an event of an object that still exists. */
+/* Delivers an event of an existing object again. */
 void step_replay(struct world *world)
 {
 	unsigned f = world_random(world, FEEDS);
@@ -122,7 +122,7 @@ void step_list_begin(struct world *world)
 
 	if (!world->id[f])
 		return;
-	/* Feeds that need no list, and feeds in the middle of one, begin a list seldom. */
+	/* Feeds without need of a list, and feeds in the middle of one, begin a list seldom. */
 	if ((may_watch(world, f) && world_random(world, 3)) ||
 		(world->model.feed[f].attempt && world_random(world, 8)))
 		return;
@@ -134,8 +134,8 @@ void step_list_begin(struct world *world)
 	model_list_begin(&world->model, f);
 }
 
-/* A server lists keys in the order of their bytes, which is not that of our numbers; the recorder
- * accepts any order. */
+/* A server lists keys in the order of their bytes, unlike our numbers; the recorder accepts any
+ * order. */
 static void step_list_items_of(struct world *world, unsigned f)
 {
 	struct cluster_feed *feed = &world->cluster[f];
@@ -331,8 +331,8 @@ static int lower(void *arg, const struct index_feed *feed)
 	return 0;
 }
 
-/* Returns the highest seq up to which the reflector may trim: bounded by the index and by open
- * relists of both daemons. */
+/* Returns the highest seq the reflector may trim to: bounded by the index and by open relists of
+ * both daemons. */
 static uint64_t trim_target(struct world *world)
 {
 	struct index *index = NULL;

@@ -42,13 +42,13 @@ struct selection {
 	char namespace_[16], prefix[16], labels[48], fields[64], value[48];
 };
 
-/* TERMS false: uses only built-in indexes, which always exist. */
+/* TERMS false: uses only built-in indexes. */
 void selection_random(struct world *world, bool terms, struct selection *ret_selection);
 bool selection_takes(const struct selection *selection, int key, const struct object *object);
-/* Makes the query, which points into SELECTION and TERM. */
+/* Makes the query, with pointers into SELECTION and TERM. */
 void selection_query(const struct selection *selection, const char *feed, struct kinf_term *term,
 	struct kinf_query *ret_query);
-/* Returns the name of the index that the selection needs; NULL: none. */
+/* Returns the name of the selection's index; NULL: none. */
 const char *selection_index(const struct selection *selection);
 
 #endif

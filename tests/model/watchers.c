@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs with informers: they start and end, are slow, commit or do not, and are killed between
- * two calls. A program with a cursor that starts again must get everything after the cursor once
- * more. So its view is then the state as of the cursor, which may not be after the first
- * uncommitted change.
+ * two calls. A restarted program with a cursor must get everything after the cursor once more. So
+ * its view is then the state as of the cursor, never after the first uncommitted change.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -62,7 +61,7 @@ void watchers_kill(struct world *world)
 
 /* ---- beginning ---------------------------------------------------------- */
 
-/* Reads the position that the program's last run has committed, if there is one. */
+/* Reads the position committed by the program's last run, if there is one. */
 static void read_cursor(struct watcher *w, struct follow_position *ret_begin)
 {
 	struct cursor_file file;
@@ -87,7 +86,7 @@ static void read_cursor(struct watcher *w, struct follow_position *ret_begin)
 			w->listener[k].uncommitted);
 }
 
-/* Chooses whether the informer begins at an event number, and at which. */
+/* Chooses whether the informer begins at an event number, and the number. */
 static void choose_from(struct watcher *w, struct follow_position *ret_begin)
 {
 	struct world *world = w->world;
@@ -161,8 +160,7 @@ static void commit(struct watcher *w)
 		committed(w);
 }
 
-/* Kills the program after a commit of some handlers, so that its handlers may have different
- * positions. */
+/* Kills the program after a commit of some handlers, to give its handlers different positions. */
 static void die_behind_a_commit(struct watcher *w, int max)
 {
 	dispatch(w, max);
@@ -207,8 +205,8 @@ void step_watchers(struct world *world)
 
 /* ---- settling ----------------------------------------------------------- */
 
-/* Returns true if the handlers have got all visible changes. Positions do not show that: without
- * changes they move only once a second. */
+/* Returns true if the handlers have got all visible changes. Positions do not tell: without changes
+ * they move only once a second. */
 static bool is_current(const struct watcher *w, uint32_t id, uint64_t visible)
 {
 	if (!w->informer->feeds || w->informer->feeds[0] != id || !is_synced(w))

@@ -19,7 +19,7 @@
 #include "tests/model/model.h"
 #include "tests/model/reads.h"
 
-/* A change in the cluster, which a watch delivers. */
+/* A change in the cluster, delivered by a watch. */
 struct cluster_event {
 	int key;
 	struct object object;
@@ -38,7 +38,7 @@ struct cluster_feed {
 	int next_key;
 };
 
-/* A follower, and the state to which its items add up. */
+/* A follower, and the sum of its items. */
 struct follower {
 	struct follow *follow;
 	uint32_t id[FEEDS]; /* 0: it does not follow this feed */
@@ -50,7 +50,7 @@ struct follower {
 	uint8_t uuid[16];
 };
 
-/* The newest change with which a key was added to the work queue. */
+/* The newest change of a key in the work queue. */
 struct queued {
 	uint32_t id;
 	uint64_t event;
@@ -61,7 +61,7 @@ struct as_of_walk {
 	struct as_of *as_of; /* NULL: none is under way */
 	uint32_t id;
 	uint64_t seq;
-	int at; /* number of keys, in order, that the walk has passed */
+	int at; /* number of keys, in order, passed by the walk */
 };
 
 struct world {
@@ -85,7 +85,7 @@ struct world {
 	/* The same store, read through libkinf. */
 	struct kinf *kinf;
 	struct kinf_snapshot *reads; /* reset between two steps */
-	struct kinf_queue *queue;    /* to which the handlers add their keys */
+	struct kinf_queue *queue;    /* the handlers' keys */
 	struct queued queued[FEEDS][KEYS];
 	struct pages pages;
 	struct watcher watcher[WATCHERS];
@@ -133,10 +133,10 @@ void follower_close(struct world *world);
 void world_readers_open(struct world *world);
 void world_readers_close(struct world *world);
 
-/* Asserts that what the calling handler or worker reads holds EVENT of feed ID, and is the model's
- * state. Returns false if it can't read because no processor runs. */
+/* Asserts that the calling handler or worker reads EVENT of feed ID, and the model's state. Returns
+ * false if it can't read because no processor runs. */
 bool cached_check(struct world *world, unsigned f, uint32_t id, uint64_t event);
-/* Adds a key to the work queue, from a handler that was given EVENT. */
+/* Adds a key to the work queue, from a handler called with EVENT. */
 void worker_add(struct world *world, unsigned f, uint32_t id, int key, uint64_t event);
 void step_worker(struct world *world);
 
@@ -146,7 +146,7 @@ void check_object(const struct record *record, const struct object *object, cons
 
 void reflector_open(struct world *world);
 void reflector_close(struct world *world);
-/* Opens the processor, and readers that are not open. */
+/* Opens the processor, and the closed readers. */
 void processor_open(struct world *world, bool index_damaged);
 bool processor_step(struct world *world);
 void processor_configure(struct world *world);
