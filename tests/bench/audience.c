@@ -3,8 +3,8 @@
  * Measures many followers of one feed: FOLLOWERS processes, each with an informer of libkinf, while
  * a writer commits COUNT changes, RATE a second. Two figures of each change: the time from just
  * before its commit until the last handler had it, and the same for the first; and the CPU time of
- * all followers by events and followers, with that of the writer beside it. usage: audience STORE
- * RUNTIME N COUNT RATE FOLLOWERS
+ * all followers by events and followers, with the writer's beside it. usage: audience STORE RUNTIME
+ * N COUNT RATE FOLLOWERS
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -23,7 +23,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define UP_S      120 /* until all followers have their initial state */
-/* changes that don't count: followers that found no doorbell try again after 1 and 2 s */
+/* uncounted changes: a follower without a doorbell tries again after 1 and 2 s */
 #define WARM_S   4
 #define PAUSE_NS (20 * SECOND_NS / 1000)
 
@@ -92,8 +92,7 @@ static void on_update(void *arg, const struct kinf_object *old, const struct kin
 		return;
 	audience->cpu_ns += (uint64_t)(measure_cpu(&program->measure) * 1e9);
 	audience->done++;
-	pause_until_done(
-		audience); /* ending takes CPU, which the others need for their last event */
+	pause_until_done(audience); /* ending takes CPU from the others' last event */
 	kinf_informer_stop(program->informer);
 }
 
@@ -129,7 +128,7 @@ static void wait_for(const _Atomic uint64_t *number, uint64_t most, const char *
 	}
 }
 
-/* AUDIENCE: NULL for changes that are not counted. */
+/* AUDIENCE: NULL for uncounted changes. */
 static void write_changes(struct source *source, const struct pods *pods, struct audience *audience,
 	uint64_t count, uint64_t rate)
 {

@@ -11,9 +11,9 @@
 #include "tests/bench/measure.h"
 #include "tests/bench/source.h"
 
-/* Trimming never passes what the index has taken. The processor may be behind by LAG_MAX
- * records, but no further than is kept anyway: else the file would be as large as the longest
- * lag, and the figure that of the machine's load. */
+/* Trimming never passes the index. The processor may be behind by LAG_MAX records, but no further
+ * than the kept history: else the file would have the size of the longest lag, and show the
+ * machine's load. */
 enum { BATCH = 500, KEEP = 20000, LAG_MAX = KEEP, TENTHS = 10 };
 
 /* One tenth of the updates. */

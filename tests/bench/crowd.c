@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measures many readers at once: COUNT processes that each open the store and get pods by key and
- * by index for SECONDS of wall time. The figure is the sum of their objects; on C cores it should
- * be C times that of one reader. usage: crowd STORE N COUNT [SECONDS, default 2]
+ * Measures many readers at once: COUNT processes open the store and get pods by key and by index
+ * for SECONDS of wall time. The figure is the sum of their objects; on C cores it should be C times
+ * one reader's. usage: crowd STORE N COUNT [SECONDS, default 2]
  */
 #include <inttypes.h>
 #include <signal.h>

@@ -84,7 +84,7 @@ static uint64_t by_selector(struct finding *finding)
 	return drain(finding, &query);
 }
 
-/* Reads the next page of a walk, which begins again after its end. */
+/* Reads the next page of a walk, and begins again after its end. */
 static uint64_t sorted_page(struct finding *finding, const char *path)
 {
 	struct kinf_query query = {.size = sizeof(query),

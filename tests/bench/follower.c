@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs COUNT informers of one store, each with a handler that gets all N pods. Then prints "ready"
- * with its anonymous memory before the first informer and now, and keeps the informers until stdin
- * ends, so that the caller can measure the rest of its memory. usage: follower STORE N COUNT
+ * Runs COUNT informers of one store, each with a handler of all N pods. Then prints "ready" with
+ * its anonymous memory before the first informer and now, and keeps the informers until stdin ends.
+ * The caller measures the rest of its memory meanwhile. usage: follower STORE N COUNT
  */
 #include <inttypes.h>
 #include <poll.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measures the time that the machine needs to wake a second process from a first and a third from
- * the second: the lower bound for the latency of a pipeline of three processes. usage: hops COUNT
- * RATE
+ * Measures the machine's time to wake a second process from a first and a third from the second:
+ * the lower bound for the latency of a pipeline of three processes. usage: hops COUNT RATE
  */
 #include <limits.h>
 #include <linux/futex.h>

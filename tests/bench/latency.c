@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measures the time from a commit of the journal until a follower has the event, through the
- * running processor. The writer takes the time just before it commits, so that the figure
- * contains the commit, the ring and the wake-up. Follower and writer are two processes. With
- * "handler" the follower is an informer of libkinf, and the time ends with the call of its
- * on_update. With "hold" the program prints "ready" when the follower has its initial state, and
- * begins when a line comes on stdin. usage: latency STORE RUNTIME N COUNT RATE [handler [hold]]
+ * running processor. The writer takes the time just before its commit, so the figure contains the
+ * commit, the ring and the wake-up. Follower and writer are two processes. With "handler" the
+ * follower is an informer of libkinf, and the time ends with the call of its on_update. With "hold"
+ * the program prints "ready" when the follower has its initial state, and begins when a line comes
+ * on stdin. usage: latency STORE RUNTIME N COUNT RATE [handler [hold]]
  */
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tools of all measuring programs: clocks, memory, percentiles, and the result as one line of JSON.
- * A program that fails prints the reason on stderr and exits with 1, without a result.
+ * A failed program prints the reason on stderr and exits with 1, without a result.
  */
 #ifndef TESTS_BENCH_MEASURE_H
 #define TESTS_BENCH_MEASURE_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Ends the program with WHAT and the text of CODE if CODE is an error; otherwise returns CODE. */
+/* Ends the program with WHAT and the text of CODE on an error; otherwise returns CODE. */
 int must(int code, const char *what);
 void must_true(bool ok, const char *what);
 /* Parses a command line operand: a number of at least LEAST. */
@@ -26,8 +26,8 @@ void measure_begin(struct measure *measure);
 double measure_wall(const struct measure *measure);
 double measure_cpu(const struct measure *measure);
 
-/* Returns the anonymous memory of this process in bytes (RssAnon), which no other process shares;
- * mapped store files and rings do not count. It is cheap enough to sample. */
+/* Returns the unshared anonymous memory of this process in bytes (RssAnon); mapped store files and
+ * rings do not count. It is cheap enough to sample. */
 uint64_t measure_private(void);
 
 /* xorshift64*: the same numbers in every run. STATE must not be 0. */

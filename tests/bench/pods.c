@@ -28,7 +28,7 @@ void pod_name(const struct pods *pods, uint64_t number, char name[POD_NAME_MAX])
 		number / PODS_PER_APP, measure_random(&mix) & 0xffffffffffu, number % PODS_PER_APP);
 }
 
-/* What the texts below are made of. */
+/* The parts of the texts below. */
 struct parts {
 	char namespace_[POD_NAME_MAX], name[POD_NAME_MAX], owner[48], node[24];
 	uint64_t number, version, release;

@@ -15,7 +15,7 @@
 	"      image: spec.containers[*].image\n"
 #define PODS_ENTRIES  15  /* of each pod */
 #define PODS_PER_NODE 112 /* on average: client-go was measured with 100 to 125 a value */
-#define PODS_PER_APP  10  /* pods of one owner, which have the same labels */
+#define PODS_PER_APP  10  /* pods of one owner, with the same labels */
 
 struct pods {
 	uint64_t n;
@@ -30,8 +30,8 @@ void pod_namespace(const struct pods *pods, uint64_t number, char name[POD_NAME_
 void pod_name(const struct pods *pods, uint64_t number, char name[POD_NAME_MAX]);
 uint64_t pods_nodes(const struct pods *pods);
 
-/* Appends pod NUMBER in its state VERSION (from 1), whose resourceVersion it is. MARK: an
- * annotation's text, NULL: none. */
+/* Appends pod NUMBER in its state VERSION (from 1), also its resourceVersion. MARK: an annotation's
+ * text, NULL: none. */
 void pod_json(const struct pods *pods, uint64_t number, uint64_t version, const char *mark,
 	struct buf *out);
 

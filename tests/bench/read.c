@@ -2,9 +2,9 @@
 /*
  * Measures reads of libkinf on one thread, per second of CPU, over a store of N synthetic pods: by
  * key, many keys in one call, by index, all in key order. Makes and shuffles keys and values
- * before, as the measurement of client-go does. Reads the first byte of each body, so that its page
- * is mapped. "hold" reads everything once, prints "ready" and keeps its snapshot until stdin ends,
- * so that the caller can measure its memory. usage: read STORE N [hold]
+ * before, as the measurement of client-go does. Reads the first byte of each body to map its page.
+ * "hold" reads everything once, prints "ready" and keeps its snapshot until stdin ends. The caller
+ * measures its memory meanwhile. usage: read STORE N [hold]
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ struct reading {
 	struct pod_key *keys;
 	const char **joined; /* the same keys as "namespace/name" */
 	uint64_t random;
-	uint64_t sum; /* of the bytes read, so that the compiler keeps the reads */
+	uint64_t sum; /* of the bytes read; keeps the compiler from dropping the reads */
 };
 
 static void check(struct reading *reading, int r, const char *what)

@@ -193,7 +193,7 @@ uint64_t source_next_version(struct source *source)
 	return source_last(source) + 1000;
 }
 
-/* Reads the seq that the index has taken and its size; zeros if there is none. */
+/* Reads the index's taken seq and its size; zeros if there is none. */
 static void look_at_index(
 	struct source *source, struct index_meta *ret_meta, struct env_info *ret_info)
 {

@@ -20,7 +20,7 @@ struct source {
 	struct record_feed feed;
 	struct buf text;     /* of the present objects */
 	uint64_t json_bytes; /* of all objects so far */
-	/* The time of source_list for recording, without that for making the texts. */
+	/* The time of source_list for recording, without the making of the texts. */
 	double record_wall, record_cpu;
 	uint64_t peak_private;
 };
@@ -39,7 +39,7 @@ void source_commit(struct source *source);
 
 /* Returns the seq of the newest committed record. */
 uint64_t source_last(struct source *source);
-/* Returns a version that is higher than that of any state in the journal. */
+/* Returns a version above any in the journal. */
 uint64_t source_next_version(struct source *source);
 /* Waits until the index has taken SEQ; returns the seconds. */
 double source_wait_taken(struct source *source, uint64_t seq);

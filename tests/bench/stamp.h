@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The times at which the API server's bytes last came, in a page shared by two programs:
- * preload.so, loaded into kinf-reflector before libcurl, writes them, and watchlag reads them
- * when an event arrives. The measurement of client-go notes the time when a read of the watch
- * returns, which is above TLS and HTTP/2. Ours are below both, and between them; the second is
- * the one to compare, and still includes HTTP/2. The times are only right while no other bytes
- * arrive: at a moderate rate, on one watch.
+ * The latest times of the API server's bytes, in a page shared by two programs: preload.so, loaded
+ * into kinf-reflector before libcurl, writes them, and watchlag reads them when an event arrives.
+ * client-go's measurement notes the return of a read of the watch, above TLS and HTTP/2. Ours are
+ * below both, and between them; the second is the one to compare, and still includes HTTP/2. The
+ * times are only right while no other bytes arrive: at a moderate rate, on one watch.
  */
 #ifndef TESTS_BENCH_STAMP_H
 #define TESTS_BENCH_STAMP_H

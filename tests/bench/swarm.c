@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measures an HTTP server that speaks the API server's dialect, kinf-serve or kube-apiserver, by
- * thousands of clients in this one process. usage: swarm SERVER COMMAND ...
+ * Measures an HTTP server of the API server's dialect, kinf-serve or kube-apiserver, by thousands
+ * of clients in this one process. usage: swarm SERVER COMMAND ...
  *
  *	SERVER is PID PROTOCOL ADDRESS AUTHORIZATION
- *		PID: of the server, whose CPU time and memory are measured
- *		PROTOCOL: plain (ADDRESS is a Unix socket); tls, tickets (tls, with sessions that
- *		are resumed), http2 (ADDRESS is IPV4:PORT)
- *		AUTHORIZATION: the value of that header, "" for none
+ *		PID: of the measured server (CPU time, memory)
+ *		PROTOCOL: plain (ADDRESS is a Unix socket); tls, tickets (tls, with resumed
+ *		sessions), http2 (ADDRESS is IPV4:PORT)
+ *		AUTHORIZATION: the header's value, "" for none
  *	watch PATH N STALLED CHANGES store STORE RUNTIME PODS
  *	watch PATH N STALLED CHANGES patch ADDRESS AUTHORIZATION POD-PATH
- *		N watches, of which STALLED do not read; CHANGES changes one after the other, each of
- *		which all must see. Changes are made in the journal of STORE, as kinf-reflector does,
- *		or by patches at an API server. The time of a change begins just before it is
- *		committed, for a patch just before it is sent (`sent`) and when its answer comes
- *		(`answered`).
+ *		N watches, STALLED of them without reads; CHANGES changes one after the other,
+ *		each seen by all. Changes are made in the journal of STORE, as kinf-reflector
+ *		does, or by patches at an API server. The time of a change begins just before
+ *		its commit, for a patch just before it is sent (`sent`) and when its answer
+ *		comes (`answered`).
  *	list PATH ROUNDS
  *		whole lists, one after the other on one connection
  *	get FILE CLIENTS SECONDS
- *		objects whose paths are the lines of FILE, at random
+ *		objects at random; their paths are the lines of FILE
  *	stay PATH N SECONDS
- *		N watches that come back when they are lost. Prints "ready" when all run, and "back"
- *		when all were lost and have come back; ends some seconds later.
+ *		N watches, opened again when lost. Prints "ready" when all run, and "back" when
+ *		all were lost and opened again; ends some seconds later.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -187,7 +187,7 @@ static struct {
 		bool runs;
 	} * all;
 	uint64_t n, running, lost, lost_ns, first_ns, half_ns, back_ns, random;
-	/* Since all were ready: attempts, those without an answer, and answers that are no
+	/* Since all were ready: attempts, those without an answer, and other answers than a
 	 * watch. */
 	uint64_t tries, cut, refused, gone;
 	const char *path;
@@ -372,8 +372,7 @@ int main(int argc, char **argv)
 		(void)setrlimit(
 			RLIMIT_NOFILE, &limit); /* else a connection fails, with a sentence */
 	}
-	/* OpenSSL writes without MSG_NOSIGNAL: a server that is killed must not end this
-	 * process. */
+	/* OpenSSL writes without MSG_NOSIGNAL: a killed server must not end this process. */
 	(void)sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	run.server = (pid_t)must_number(argv[1], 1, "PID");
 	const struct swarm_target target = {

@@ -33,7 +33,7 @@ struct swarm_connection {
 	nghttp2_session *session;
 	struct swarm_request *requests;
 	struct buf out, head;
-	/* HTTP/1.1: the answer that is being read. */
+	/* HTTP/1.1: the state of reading the answer. */
 	enum body_state state;
 	uint64_t left;
 	bool chunked;
@@ -267,7 +267,7 @@ static int open_socket(struct swarm *swarm)
 	const int yes = 1;
 	int r;
 
-	/* A Unix socket whose queue is full would refuse a connection that does not wait. */
+	/* A Unix socket with a full queue would refuse a non-blocking connection. */
 	int fd = socket(is_local ? AF_UNIX : AF_INET,
 		SOCK_STREAM | SOCK_CLOEXEC | (is_local ? 0 : SOCK_NONBLOCK), 0);
 	must_true(fd >= 0, "socket: the limit of descriptors (ulimit -n)");
@@ -295,7 +295,7 @@ static int open_socket(struct swarm *swarm)
 	return fd;
 }
 
-/* OpenSSL does not resume the session of a connection that was cut, so each has a copy. */
+/* OpenSSL does not resume a cut connection's session, so each has a copy. */
 static void resume(SSL *ssl, const SSL_SESSION *session)
 {
 	SSL_SESSION *copy = SSL_SESSION_dup(session);

@@ -2,8 +2,8 @@
 /*
  * Thousands of HTTP clients in one thread, for swarm.c: HTTP/1.1 on a Unix socket or with TLS, one
  * request at a time on a connection; HTTP/2 with TLS, many requests on a connection. Certificates
- * are not verified: that would measure the clients. Each TLS connection makes a whole handshake, as
- * those of client-go do, unless the protocol is `tickets`: then it resumes the newest session.
+ * are not verified: their cost would be the clients'. Each TLS connection makes a whole handshake,
+ * as client-go's do, unless the protocol is `tickets`: then it resumes the newest session.
  *
  *	swarm_init(&swarm, &target, calls);
  *	connection = swarm_connect(&swarm);
@@ -55,7 +55,7 @@ struct swarm {
 	int epoll;
 	void *tls;
 	void *session;               /* the newest TLS session; NULL: none, or not kept */
-	unsigned connected, resumed; /* TLS handshakes so far, and those that resumed a session */
+	unsigned connected, resumed; /* TLS handshakes so far, and resumed sessions */
 	unsigned next_source;        /* of 127.0.0.1 to 127.0.0.16 */
 	uint8_t *input;
 	struct swarm_connection *lost; /* to be freed after the turn */
@@ -75,10 +75,10 @@ void swarm_get(
 void swarm_patch(struct swarm_connection *connection, struct swarm_request *request,
 	const char *path, const char *body);
 
-/* A client that is paused reads nothing, so that the server can't write. */
+/* A paused client reads nothing, to block the server's writes. */
 void swarm_pause(struct swarm_connection *connection, bool pause);
 
-/* Does what can be done now; waits for at most TIMEOUT_MS for something to do. */
+/* Does the possible work now; waits for at most TIMEOUT_MS for something to do. */
 void swarm_turn(struct swarm *swarm, int timeout_ms);
 
 #endif

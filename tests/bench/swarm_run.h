@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * One run of swarm.c: its clients, and the process of the server that they ask.
- */
+/* One run of swarm.c: its clients, and the server's process. */
 #ifndef TESTS_BENCH_SWARM_RUN_H
 #define TESTS_BENCH_SWARM_RUN_H
 

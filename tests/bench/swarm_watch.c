@@ -20,8 +20,8 @@ static void find_marks(struct swarm_request *request, const uint8_t *bytes, size
 	uint8_t joint[sizeof(request->tail) * 2];
 	size_t first = size < sizeof(request->tail) ? size : sizeof(request->tail), begin = 0;
 
-	/* First the marks that begin in the tail of the call before, then those in BYTES: only
-	 * whole ones, that end with a quote. */
+	/* First the marks split between the previous call's tail and BYTES, then those in BYTES:
+	 * only whole ones, up to the quote. */
 	memcpy(joint, request->tail, request->tail_size);
 	memcpy(joint + request->tail_size, bytes, first);
 	const struct {

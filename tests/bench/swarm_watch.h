@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command `watch` of swarm.c: how long a change takes to the last of many watches, and what the
- * server needs for it.
+ * The command `watch` of swarm.c: the time of a change to the last of many watches, and the
+ * server's cost.
  */
 #ifndef TESTS_BENCH_SWARM_WATCH_H
 #define TESTS_BENCH_SWARM_WATCH_H

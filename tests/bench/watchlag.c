@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measures the time from the API server's bytes to the event at a follower, for the patches that
- * `baseline latency` makes: their annotation is "RUN NUMBER SENT", SENT in nanoseconds of the
- * wall clock. There are three figures: the times since the last bytes came into kinf-reflector
- * and since they were decrypted (stamp.h), and the time since the patch was sent. Follows until
- * it has seen COUNT patches; prints "ready" on stderr when it begins. With "handler" the event
- * is the call of on_update of an informer. usage: watchlag STORE STAMP-FILE COUNT [handler]
+ * Measures the time from the API server's bytes to the event at a follower, for the patches of
+ * `baseline latency`: their annotation is "RUN NUMBER SENT", SENT in nanoseconds of the wall clock.
+ * There are three figures: the times since the last bytes came into kinf-reflector and since they
+ * were decrypted (stamp.h), and the time since the patch was sent. Follows until it has seen COUNT
+ * patches; prints "ready" on stderr when it begins. With "handler" the event is the call of
+ * on_update of an informer. usage: watchlag STORE STAMP-FILE COUNT [handler]
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measures the keys a second that pass through a work queue: added, got and done. With one thread a
- * thousand keys wait at a time; with more threads half of them add and half of them work.
- * tests/bench/peer does the same with client-go's queue and prints the same figures. usage:
- * workqueue KEYS THREADS
+ * Measures the keys a second through a work queue: added, got and done. With one thread a thousand
+ * keys wait at a time; with more threads half of them add and half of them work. tests/bench/peer
+ * does the same with client-go's queue and prints the same figures. usage: workqueue KEYS THREADS
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -68,7 +67,8 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Returns the number of keys that were got: all that were added, since no two are equal. */
+/* Returns the number of keys taken from the queue: equal to the number added, since no two are
+ * equal. */
 static uint64_t run_threads(struct kinf_queue *queue, uint64_t keys, uint64_t pairs)
 {
 	pthread_t adders[64], workers[64];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library that is loaded before libcurl and notes the times when bytes come from the API server
- * and when OpenSSL has decrypted them (tests/bench/stamp.h), without code in the program that is
- * measured.
+ * A library loaded before libcurl. It notes the times of the API server's bytes and of their
+ * decryption by OpenSSL (tests/bench/stamp.h), without code in the measured program.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -51,7 +50,7 @@ __attribute__((visibility("default"))) ssize_t recv(int fd, void *to, size_t siz
 	return n;
 }
 
-/* libcurl calls it; the declaration is OpenSSL's, whose headers are not needed for one pointer. */
+/* libcurl calls it; the declaration is OpenSSL's, without its headers for one pointer. */
 int SSL_read(void *ssl, void *to, int size);
 
 __attribute__((visibility("default"))) int SSL_read(void *ssl, void *to, int size)
