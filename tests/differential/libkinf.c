@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libkinf's side of the differential test: one informer of a feed whose handlers come and go as
- * stdin says, a JSON line on stdout for each call. README.md has the protocol. The store is
- * $KINF_STORE. Each call, and a worker that gets the call's key from a work queue, reads the
- * cache by index and ends the program if it does not hold the change.
+ * libkinf's side of the differential test: one informer of a feed. stdin adds and removes its
+ * handlers; each call is a JSON line on stdout. README.md has the protocol. The store is
+ * $KINF_STORE. Each call, and a worker with the call's key from a work queue, reads the cache by
+ * index and ends the program if the change is missing.
  *
  *	libkinf FEED
  */
@@ -53,7 +53,7 @@ static struct kinf *worker_kinf;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct queued {
 	char key[64];
-	uint64_t event; /* the newest one with which the key was added */
+	uint64_t event; /* the key's newest */
 } queued[KEYS_MAX];
 static unsigned long worked;
 
@@ -87,8 +87,8 @@ static void check_group(struct kinf_snapshot *snapshot, const char *who, const c
 		stale(who, key, want ? want->event : 0, "the index does not list it");
 }
 
-/* Checks that the cache holds EVENT of KEY. DELETED: it may lack the object. Returns false if
- * there was no processor that would take it. */
+/* Checks the cache for EVENT of KEY. DELETED: it may lack the object. Returns false if no processor
+ * runs to apply it. */
 static bool check_cache(struct kinf_snapshot **snapshot, struct kinf *reader, const char *who,
 	const char *key, uint64_t event, bool deleted)
 {
@@ -155,7 +155,7 @@ static void *work(void *arg)
 			event = kinf_handled_event();
 		if (check_cache(&worker_reads, worker_kinf, "a worker", key, event, true))
 			(void)__atomic_add_fetch(&worked, 1, __ATOMIC_RELAXED);
-		else /* as a worker that can't read does: later again */
+		else /* After a failed read: later again */
 			need(kinf_queue_add(queue, key, size), "queue");
 		need(kinf_queue_done(queue, key, size), "queue");
 	}
@@ -295,7 +295,7 @@ static void obey(const char *line)
 		need(-EINVAL, line);
 }
 
-/* Takes what has come on stdin, line by line. False: its end. */
+/* Handles the available input on stdin, line by line. False: its end. */
 static bool listen_once(void)
 {
 	static char text[4096];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libkinf's side of the comparison of work queues: it does what stdin says, one operation a
- * line, and prints a line for each. README.md has the protocol.
+ * libkinf's side of the comparison of work queues: reads one operation a line from stdin, and
+ * prints a line for each. README.md has the protocol.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A controller: while a pod of a node is not Ready, it keeps a report of that in a directory,
- * one file for each pod.
+ * A controller: keeps a report in a directory for each pod of a node while the pod is not Ready,
+ * one file for each.
  *
  *	cc controller.c $(pkg-config --cflags --libs kinf) -o controller
  *	controller node-1 /run/not-ready
  *
  * Like all controllers it works on states, not on events. The handlers only add keys to a work
  * queue. Workers compare the pod in the cache with the file, and create or remove the file. So
- * repeated, merged and missed events do no harm. A worker that fails puts the key back into the
- * queue, first for 5 ms, then each time for twice as long.
+ * repeated, merged and missed events do no harm. A failed worker puts the key back into the queue,
+ * first for 5 ms, then each time for twice as long.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -172,8 +172,8 @@ static void on_delete(void *arg, const struct kinf_object *pod, int final_state_
 	enqueue(arg, pod->key, pod->key_size);
 }
 
-/* Adds the pods of all files to the queue: no event reports a pod that was deleted while the
- * controller did not run. */
+/* Adds the pods of all files to the queue: no event reports a pod deleted while the controller was
+ * down. */
 static void on_sync(void *arg)
 {
 	struct controller *controller = arg;
@@ -196,8 +196,7 @@ static void on_sync(void *arg)
 
 /* ---- main --------------------------------------------------------------- */
 
-/* Returns a descriptor that becomes readable at SIGTERM or SIGINT. Call it before starting
- * threads. */
+/* Returns a descriptor, readable at SIGTERM or SIGINT. Call it before starting threads. */
 static int stop_signals(void)
 {
 	sigset_t set;

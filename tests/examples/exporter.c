@@ -7,7 +7,7 @@
  *	exporter                                      (to stdout)
  *
  * No object is copied or decoded: the values go from the mapped file of the store into the output.
- * All numbers are of one instant, that of the snapshot.
+ * All numbers are of one instant, the snapshot's.
  */
 #define _GNU_SOURCE
 #include <err.h>

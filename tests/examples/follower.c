@@ -7,11 +7,11 @@
  *
  *	EVENT TYPE KEY RESOURCEVERSION
  *
- * Its position is a named cursor in the store, which it writes after it has printed the lines.
- * If it is killed in between, the next run prints the same lines again. So each change comes at
- * least once, and a duplicate line is a repetition. The first run begins with all present
- * objects (INITIAL, then SYNC). So does a run after the store has trimmed the cursor's history:
- * it prints LAPPED, and objects that are missing between LAPPED and SYNC were deleted.
+ * Its position is a named cursor in the store, written after the lines are printed. If it is killed
+ * in between, the next run prints the same lines again. So each change comes at least once, and a
+ * duplicate line is a repetition. The first run begins with all present objects (INITIAL, then
+ * SYNC). So does a run after the store has trimmed the cursor's history: it prints LAPPED, and
+ * objects missing between LAPPED and SYNC were deleted.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -105,8 +105,7 @@ int main(int argc, char **argv)
 	if (argc != 3)
 		errx(2, "usage: follower FEED CURSOR");
 	options.cursor = argv[2];
-	setvbuf(stdout, NULL, _IOLBF,
-		0); /* each line in one write, so that none is torn by a kill */
+	setvbuf(stdout, NULL, _IOLBF, 0); /* each line in one write, so a kill tears none */
 	if (kinf_open(NULL, &kinf) < 0 || kinf_informer_new(kinf, argv[1], &options, &informer) < 0)
 		errx(1, "%s", kinf_error(kinf));
 	if (kinf_informer_add_handler(informer, &handlers, &handler) < 0 || follow(informer) < 0)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A controller in C++: prints for each node how many pods are on it and how many of them run,
- * whenever that changes.
+ * A controller in C++: prints for each node the number of pods on it and of running ones, at each
+ * change.
  *
  *	c++ -std=c++17 nodes.cpp $(pkg-config --cflags --libs kinf) -pthread -o nodes
  *	nodes
  *
  * The feed pods needs the index `node: spec.nodeName`. The handler adds the names of nodes to a
- * work queue; the worker counts by the index, in the newest state. So many changes of one node
- * are counted once.
+ * work queue; the worker counts by the index, in the newest state. So many changes of one node are
+ * counted once.
  */
 #include <csignal>
 #include <cstdio>
@@ -45,7 +45,7 @@ void work(const Store &store, WorkQueue &queue)
 	while (auto item = queue.get()) {
 		const std::string node(item->key());
 		try {
-			/* waits until the cache holds the change that the handler was called for */
+			/* waits until the cache holds the handler's change */
 			snapshot.renew();
 			auto counts = count(snapshot.lister("pods"), node);
 			snapshot.reset(); /* holds no pages while it waits for the next key */
@@ -60,7 +60,7 @@ void work(const Store &store, WorkQueue &queue)
 	}
 }
 
-/* A descriptor that becomes readable at SIGTERM or SIGINT. Before threads are started. */
+/* Returns a descriptor, readable at SIGTERM or SIGINT. Before threads are started. */
 int stop_signals()
 {
 	sigset_t set;
@@ -86,7 +86,7 @@ void run()
 
 	if (!store.wait_for_cache_sync({"pods"}, 60s))
 		throw std::runtime_error("pods is not listed after a minute");
-	(void)store.snapshot().lister("pods").index_values("node"); /* throws without that index */
+	(void)store.snapshot().lister("pods").index_values("node"); /* throws without this index */
 	funcs.on_add = [&](const Object &pod, bool) { enqueue(pod); };
 	funcs.on_update = [&](const Object *old, const Object &pod) {
 		if (old)

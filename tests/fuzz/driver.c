@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target without libFuzzer on files and on all files of directories: seeds, and inputs
- * that once failed. */
+/* Runs a fuzz target without libFuzzer on files and on all files of directories: seeds, and former
+ * failures. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static int run_file(const char *path)
 		buf_put(&text, block, n);
 	(void)fclose(file); /* only read */
 
-	/* A copy of exactly that size, so that AddressSanitizer notices a read beyond it. */
+	/* A copy of exactly this size: AddressSanitizer detects a read beyond it. */
 	AUTO_FREE uint8_t *copy = malloc(text.size ? text.size : 1);
 
 	if (!copy || buf_error(&text))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A fuzz target: passes bytes to a parser, with sanitizers, and checks by REQUIRE the properties
- * that must hold for any bytes. It keeps no state between two inputs that could change the result
- * of the second.
+ * common to all bytes. It keeps no state from one input to the next.
  */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H

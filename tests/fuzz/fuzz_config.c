@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinf.yaml: any bytes are refused with a sentence, or give a configuration that can be freed. */
+/* kinf.yaml: any bytes are refused with a sentence, or give a configuration to free. */
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/config/config.h"

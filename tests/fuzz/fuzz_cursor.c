@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of a named cursor, which every member of the store's group may write: refused, or
- * positions that are written and read again as they are. */
+/* The file of a named cursor, writable by every member of the store's group: refused, or positions
+ * unchanged by writing and reading them again. */
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents of the API server's discovery: any JSON makes a catalogue whose names can be parts
- * of a path, and in which names are found that it has. The first byte says what the document is
- * taken for. */
+/* Documents of the API server's discovery: any JSON makes a catalogue. Its names can be parts of a
+ * path and are found in it. The first byte is the document's type. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kubeconfig: any bytes are refused with a sentence, or give a configuration that can be used and
- * freed. */
+/* A kubeconfig: any bytes are refused with a sentence, or give a configuration to use and free. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -14,7 +13,7 @@
 #include "reflector/net/kubeconfig.h"
 #include "tests/fuzz/fuzz.h"
 
-/* Asserts that the cluster information for an exec plugin is JSON. */
+/* Asserts that an exec plugin's cluster information is JSON. */
 static void check(const struct kubeconfig *config)
 {
 	REQUIRE(config->server && config->context && config->name_space && config->source);

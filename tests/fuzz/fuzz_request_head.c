@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head of an HTTP/1.1 request, then its chunked body: no part lies outside of the bytes or
- * has a byte that could end a line, and a length is never ambiguous. */
+/* The head of an HTTP/1.1 request, then its chunked body: no part lies outside of the bytes or has
+ * a line-ending byte, and a length is never ambiguous. */
 #include <stdlib.h>
 #include <string.h>
 

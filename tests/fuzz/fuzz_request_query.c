@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The path and the query of a request for resources, and its Accept header: refused with a Status,
- * or usable; the first byte chooses what a watch or list would make of it. */
+ * or usable; the first byte chooses between a watch and a list. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (!size)
 		return 0;
-	uint8_t *copy = malloc(size); /* of its own, so that each byte beyond it is reported */
+	uint8_t *copy = malloc(size); /* a copy: each byte beyond it is reported */
 
 	REQUIRE(copy);
 	memcpy(copy, data + 1, size - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Label and field selectors: the canonical text of what is taken is taken too, and is its own
+ * Label and field selectors: the canonical text of an accepted one is accepted too, and is its own
  * canonical text; matching answers something for any document.
  */
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Continue tokens: refused with 400, or a key and an RV that make the same token again. The claims
- * of bearer tokens: found or not, and nothing else. */
+/* Continue tokens: refused with 400, or a key and an RV of the same token. The claims of bearer
+ * tokens: found or not, and nothing else. */
 #include <stdlib.h>
 #include <string.h>
 

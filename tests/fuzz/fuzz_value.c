@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a stored body: what is verified can be sorted, and written as JSON and as YAML;
+/* Any bytes as a stored body: a verified one can be sorted, and written as JSON and as YAML;
  * nothing else breaks. */
 #include "common/buf.h"
 #include "common/check.h"

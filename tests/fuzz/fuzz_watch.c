@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A watch stream is framed the same in one piece, in many, with pauses, and when the stream
- * begins again; what is left of it is known. */
+/* A watch stream is framed the same in one piece, in many, with pauses, and when the stream begins
+ * again; its remaining bytes are known. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +36,8 @@ static int keep_event(void *arg, const struct api_event *event)
 
 	buf_printf(&reader->text, "%s%s ", watch_type_name(event->type), event->cut ? "+" : "");
 	buf_bytes_put(&reader->text, event->object);
-	(void)object_identity(event->object, event->cut,
-		&identity); /* an object that is none is an error of it */
+	(void)object_identity(
+		event->object, event->cut, &identity); /* a malformed object is an error of it */
 	if (event->type == WATCH_BOOKMARK && !event->cut)
 		read_bookmark(event->object, &reader->text);
 	if (event->type == WATCH_ERROR)
@@ -45,7 +45,7 @@ static int keep_event(void *arg, const struct api_event *event)
 	return reader->pauses ? AGAIN : 0;
 }
 
-/* Pieces of their own memory, so that reading beyond one is seen. */
+/* Copies the pieces: a read beyond one is detected. */
 static int feed(struct watch_stream *watch, const uint8_t *data, size_t size, size_t piece)
 {
 	int r = 0;
@@ -64,7 +64,7 @@ static int feed(struct watch_stream *watch, const uint8_t *data, size_t size, si
 	return r == AGAIN ? 0 : r;
 }
 
-/* Of two things that are wrong the larger pieces show the later one first. */
+/* Of two errors the larger pieces show the later one first. */
 static bool same_result(int a, int b)
 {
 	return a == b || (a < 0 && b < 0 && (a == ERR_TOO_LARGE || b == ERR_TOO_LARGE));

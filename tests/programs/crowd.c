@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A member of the crowd of tests/stress/crowd.py. It reads or follows a feed, and ends with
- * status 1 and a sentence as soon as something does not fit.
+ * A member of the crowd of tests/stress/crowd.py. It reads or follows a feed, and ends with status
+ * 1 and a sentence as soon as something does not fit.
  *
  *	crowd read FEED SEED
  *	crowd follow FEED STATE PACE_US [--cursor NAME] [--track-keys]
@@ -9,11 +9,10 @@
  * read: takes snapshots for ever. Of each it lists the objects or reads them by index, gets each
  * one by key, keeps all for a moment, and compares them with the snapshot once more.
  *
- * follow: keeps {key, resourceVersion} from the calls of its handler, each of which has to fit
- * the calls before, and takes PACE_US for each. Twice a second it writes the file STATE: "event
- * NUMBER", "key resourceVersion" sorted, "end". With a cursor it reads STATE at the start and
- * commits the cursor after STATE is written; so an event that comes twice has a number that
- * STATE covers.
+ * follow: keeps {key, resourceVersion} from its handler's calls, checks each against the calls
+ * before, and takes PACE_US for each. Twice a second it writes the file STATE: "event NUMBER", "key
+ * resourceVersion" sorted, "end". With a cursor it reads STATE at the start and commits the cursor
+ * after STATE is written; so a repeated event has a number covered by STATE.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -113,7 +112,7 @@ static void must_say(
 			want);
 }
 
-/* Checks that the body has the name and resourceVersion that the library gave with it. */
+/* Checks that the body has the library's name and resourceVersion. */
 static void check_object(const struct kinf_object *object)
 {
 	const char *slash = memchr(object->key, '/', object->key_size);
@@ -233,7 +232,7 @@ static void read_for_ever(void)
 /* ---- follow ------------------------------------------------------------- */
 
 struct known {
-	struct known *next; /* of all that are known, in no order */
+	struct known *next; /* in no order */
 	struct known **place;
 	bool stale; /* since a lapse: not repeated yet */
 	char rv[32];
@@ -244,7 +243,7 @@ static struct kinf_informer *informer;
 static void *tree;
 static struct known *first;
 static bool replaying;                        /* an initial state is being told */
-static uint64_t last_event, covered, pace_us; /* COVERED: by the state that was read */
+static uint64_t last_event, covered, pace_us; /* COVERED: by STATE as read */
 
 static int compare(const void *a, const void *b)
 {
@@ -359,7 +358,7 @@ static void on_delete(void *arg, const struct kinf_object *object, int final_sta
 	examined(object->event);
 }
 
-/* Drops the objects that did not come again: they were deleted meanwhile. */
+/* Drops the objects missing in the new initial state: they were deleted meanwhile. */
 static void on_sync(void *arg)
 {
 	(void)arg;

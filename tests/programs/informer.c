@@ -2,18 +2,19 @@
 /*
  * An informer for the scenarios: prints a JSON line for each callback.
  *
- *	informer FEED [--cursor NAME] [--track-keys] [--objects] [--cache] [--filter LABELS] [--spoil]
- *		[--no-resync]
+ *	informer FEED [--cursor NAME] [--track-keys] [--objects] [--cache] [--filter LABELS]
+ *		[--spoil] [--no-resync]
  *
- *	{"call":"add","key":"ns/name","rv":"7","event":9,"at":9,"initial":true}   {"call":"sync"}   {"call":"lapped"}
+ *	{"call":"add","key":"ns/name","rv":"7","event":9,"at":9,"initial":true}
+ *	{"call":"sync"}   {"call":"lapped"}
  *	{"call":"update","key":..,"old":"7","rv":"9"}  (old null: not known)
  *	{"call":"delete","key":..,"rv":..,"unknown":false}   {"call":"state","state":"live"}
  *
- * "event" is that of the version, "at" that up to which the handler has come with the call.
- * --objects adds "object" and "oldObject" in full. --cache adds "cache", the resourceVersion
- * that a snapshot taken in the callback shows (null: the object is not there). --filter adds a
- * second handler, for objects with these labels; its lines have "filtered":true. --spoil writes
- * into the first object. SIGTERM ends the program. The store is $KINF_STORE.
+ * "event" is the version's number, "at" the handler's position after the call. --objects adds
+ * "object" and "oldObject" in full. --cache adds "cache", the resourceVersion in a snapshot taken
+ * in the callback (null: the object is not there). --filter adds a second handler, for objects with
+ * these labels; its lines have "filtered":true. --spoil writes into the first object. SIGTERM ends
+ * the program. The store is $KINF_STORE.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -167,7 +168,7 @@ static int add_handlers(const char *labels)
 	return kinf_informer_add_handler(informer, &options, NULL);
 }
 
-/* Waits for feeds that do not exist yet, or do not exist for a while. */
+/* Waits for missing feeds. */
 static int follow(const struct kinf_informer_options *options, const char *labels)
 {
 	const struct sigaction ending = {.sa_handler = stop};

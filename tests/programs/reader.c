@@ -5,10 +5,10 @@
  *	reader FEED
  *
  *	{"objects":40,"listed":"9f..","kept":"9f..","copy":false}   at the start, and after SIGUSR1
- *	{"result":0,"error":""}   after SIGUSR2: it has taken a new snapshot; a line as above follows
+ *	{"result":0,"error":""}   after SIGUSR2 (a new snapshot); a line as above follows
  *
- * "listed" is a checksum of the objects that the snapshot shows now, "kept" one of the bytes
- * that it returned at first. SIGTERM ends the program. The store is $KINF_STORE.
+ * "listed" is a checksum of the objects in the snapshot now, "kept" one of the bytes returned at
+ * first. SIGTERM ends the program. The store is $KINF_STORE.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -55,7 +55,7 @@ static void keep(const struct kinf_object *object)
 	kept[n_kept++] = *object;
 }
 
-/* KEEP: what is given out is kept. */
+/* KEEP: keeps the returned bytes. */
 static void read_all(const char *feed, bool keep_it)
 {
 	const struct kinf_query query = {.size = sizeof(query), .feed = feed};

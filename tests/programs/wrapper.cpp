@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks kinf.hpp on a store whose feed pods holds web/front-0, web/front-1, web/front-2 on node
- * n1 and shop/back-0 on node n2, with an index `node`. One argument names the part; prints "ok",
- * or what was not true.
+ * Checks kinf.hpp on a store with the feed pods (web/front-0, web/front-1, web/front-2 on node n1
+ * and shop/back-0 on node n2) and the index `node`. One argument names the part; prints "ok", or
+ * the false condition.
  *
- * A part that waits for changes prints "ready" first.
+ * A part waiting for changes prints "ready" first.
  */
 #include <cstdio>
 #include <iostream>
@@ -139,7 +139,7 @@ void errors()
 	EXPECT(THROWN(Error, store.informer("nothing")).code() == KINF_NO_FEED);
 	EXPECT(THROWN(Error, RateLimiter::bucket(0, 0)).code() == -EINVAL);
 	EXPECT(!store.wait_for_cache_sync({"pods", "never"}, 1ms));
-	/* What a callback throws is thrown again, and ends the walk. */
+	/* A callback's exception is thrown again, and ends the walk. */
 	int calls = 0;
 	auto fail = [&](const Object &) {
 		calls++;
@@ -207,7 +207,7 @@ void lifetimes()
 	EXPECT(item->key() == "key");
 }
 
-/* Handlers that come, go and end the informer in callbacks. */
+/* Handlers added and removed, and an informer ended, in callbacks. */
 void handlers()
 {
 	Store store;
@@ -266,7 +266,7 @@ void handlers()
 		THROWN(Error, moved.add_event_handler({})).code() == -ECANCELED);
 }
 
-/* An event whose callback threw comes again, to the next informer with the same cursor. */
+/* An event comes again if its callback threw, to the next informer with the same cursor. */
 void throwing()
 {
 	Store store;

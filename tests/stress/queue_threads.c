@@ -3,9 +3,8 @@
  * One work queue and many threads, for ThreadSanitizer. Producers add keys now, later and
  * rate-limited; workers take them and add them again. It runs once on the machine's clock, where
  * the program hangs if a wake-up is lost, and once while a test clock is stepped. The program
- * checks that no two workers have a key at once, that the last addition of a key is not
- * forgotten, and that a drain waits for the last worker. It prints "ok" and exits with 0, or
- * exits with 1.
+ * checks that no two workers have a key at once, the last addition of a key is not forgotten, and a
+ * drain waits for the last worker. It prints "ok" and exits with 0, or exits with 1.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -23,8 +22,8 @@ struct shared {
 	struct kinf_queue *queue;
 	struct kinf_clock *clock;
 	unsigned number;
-	unsigned at_work[KEYS]; /* workers that have the key: 0 or 1 */
-	unsigned asked[KEYS];   /* raised before each add: what a worker has to see afterwards */
+	unsigned at_work[KEYS]; /* workers with the key: 0 or 1 */
+	unsigned asked[KEYS];   /* raised before each add; the worker must see it or more */
 	unsigned seen[KEYS];    /* asked, as the last worker found it */
 	unsigned wrong;
 	bool stop;

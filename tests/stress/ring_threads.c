@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One writer and several readers of a tiny ring as threads of one process, so that
- * ThreadSanitizer sees both sides. The writer is far faster than the readers and is "restarted"
- * now and then, so laps and epochs happen all the time. Every key carries a checksum that does
- * not come from the ring's code, so this program finds a torn entry that the ring takes for
- * whole.
+ * One writer and several readers of a tiny ring as threads of one process: ThreadSanitizer sees
+ * both sides. The writer is far faster than the readers and is "restarted" now and then, so laps
+ * and epochs happen all the time. Every key carries a checksum independent of the ring's code, to
+ * find a torn entry passed off as whole.
  *
- * It prints "ok ..." and exits with 0, or prints what was wrong and exits with 1.
- * usage: ring_threads [SECONDS]
+ * It prints "ok ..." and exits with 0, or prints the fault and exits with 1. usage: ring_threads
+ * [SECONDS]
  */
 #include <pthread.h>
 #include <stdatomic.h>

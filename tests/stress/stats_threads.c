@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One thread writes a status page and others read it, for ThreadSanitizer, which does not see races
- * between processes. The readers check that counters never go back, and that a feed's row is read
- * whole or not at all. The program prints "ok" and exits with 0, or exits with 1.
+ * One thread writes a status page and others read it, for ThreadSanitizer (blind to races between
+ * processes). The readers check that counters never go back, and a feed's row is read whole or not
+ * at all. The program prints "ok" and exits with 0, or exits with 1.
  */
 #include "common/err.h"
 #include "common/stats.h"

@@ -4,7 +4,7 @@
  * the calls of our own objects and none of the libraries'.
  *
  *	KINF_TORTURE_FAIL=N    the N-th allocation fails, counted from 1; 0: none
- *	KINF_TORTURE_NOTE=FILE "failed N ADDRESS" is written there when one fails; "made N" at the end
+ *	KINF_TORTURE_NOTE=FILE gets "failed N ADDRESS" at the failure, "made N" at the end
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -5,18 +5,17 @@
  *	bytes STORE FEED COUNT SEED FILE...      FILE: in the store's directory, or an absolute path
  *
  * COUNT bytes of each FILE, chosen at random among those on the disk (0: every one of the pages
- * that hold anything else than zeros, and the first of each other page); each is flipped in each
- * bit, and set to 0 and to ff. With KINF_TORTURE_ONE_WAY in the environment each is changed in
- * one of these ways, the next byte in the next one; with KINF_TORTURE_RANGES=FILE every byte
- * from offset FROM up to TO is changed, for each line "FROM-TO" of that file; with
- * KINF_TORTURE_SENTENCES the children's sentences are shown. With KINF_TORTURE_BODIES the only
- * FILE is the journal's data.mdb: each byte of the bodies of each object, its earlier versions'
- * too, is changed in each way, and the object or its history is read each time; prints "body
- * FROM-TO" for each. The child opens the store, lists the feed, gets objects, reads an index,
- * follows, asks the questions of questions.c, and verifies. It may find the damage or not, but
- * it must end by itself and give no wrong object, and no object may be missing without an error.
- * Prints for each FILE how the reads ended; exit 1 if one ended badly. No daemon may run on the
- * store.
+ * with any byte but zero, and the first of each other page); each is flipped in each bit, and set
+ * to 0 and to ff. With KINF_TORTURE_ONE_WAY in the environment each is changed in one of these
+ * ways, the next byte in the next one; with KINF_TORTURE_RANGES=FILE every byte from offset FROM up
+ * to TO is changed, for each line "FROM-TO" of FILE; with KINF_TORTURE_SENTENCES the children's
+ * sentences are shown. With KINF_TORTURE_BODIES the only FILE is the journal's data.mdb: each byte
+ * of the bodies of each object, its earlier versions' too, is changed in each way, and the object
+ * or its history is read each time; prints "body FROM-TO" for each. The child opens the store,
+ * lists the feed, gets objects, reads an index, follows, asks the questions of questions.c, and
+ * verifies. It may find the damage or not, but it must end by itself and give no wrong object, and
+ * no object may be missing without an error. Prints for each FILE how the reads ended; exit 1 if
+ * one ended badly. No daemon may run on the store.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +52,7 @@ enum ending {
 	REPORTED = 1, /* at least one call failed, with a sentence */
 	WRONG = 3,
 	MUTE = 4,    /* a call failed without a sentence */
-	CAUGHT = 70, /* a memory fault that faults_catch() has reported */
+	CAUGHT = 70, /* a memory fault reported by faults_catch() */
 };
 
 struct truth {
@@ -78,7 +77,7 @@ static void __attribute__((noreturn)) end(enum ending how, const char *why)
 	_exit(how);
 }
 
-/* Notes a result of the library that is an error. */
+/* Notes an error of the library. */
 static bool failed(struct kinf *kinf, int r)
 {
 	if (r >= 0)
@@ -89,7 +88,7 @@ static bool failed(struct kinf *kinf, int r)
 	return true;
 }
 
-/* VALUE: of the index by which the object was listed; NULL: none. */
+/* VALUE: the object's value in the listing's index; NULL: none. */
 static void check_listed(const struct kinf_object *object, const char *value)
 {
 	uint64_t pair = hash_bytes(BYTES(object->key, object->key_size), 5) ^
@@ -286,8 +285,8 @@ static void read_all(void)
 	kinf_close(&kinf);
 	if (learning)
 		_exit(reported ? REPORTED : GOOD);
-	faults_catch("bytes",
-		store); /* as verify.h asks; a program that reads by the library does not have to */
+	faults_catch(
+		"bytes", store); /* required by verify.h; other readers of the library need not */
 	r = verify_store(store, &(struct verify_options){.deep = true}, &report);
 	if (r < 0 && !*err_text(r))
 		end(MUTE, "verify fails without a sentence");
@@ -323,8 +322,7 @@ static bool is_used(int fd, off_t at)
 	return false;
 }
 
-/* Chooses a byte of a page that is in use: the files have holes, and space that is allocated
- * ahead. */
+/* Chooses a byte of a used page: the files have holes, and blocks allocated ahead. */
 static off_t choose(int fd, off_t size, unsigned short seed[3])
 {
 	for (int i = 0; i < 1000000; i++) {
@@ -341,8 +339,8 @@ struct tally {
 	unsigned long endings[256], signals, tried, bad;
 };
 
-/* The ten ways to change a byte: a bit is flipped, or it is set to 0 or ff. It may have had that
- * value. */
+/* The ten ways to change a byte: a bit is flipped, or it is set to 0 or ff. Its value may stay the
+ * same. */
 static uint8_t change_byte(uint8_t before, unsigned how)
 {
 	return how < 8 ? (uint8_t)(before ^ (1u << how)) : how == 8 ? 0 : 0xff;
@@ -387,7 +385,7 @@ static void try_byte(struct tally *tally, int fd, off_t at)
 	}
 }
 
-/* The offset in the open file FD of ADDRESS, which lies in a mapping of that file; -1: in none. */
+/* The offset in the open file FD of ADDRESS in a mapping of the file; -1: in none. */
 static off_t offset_of(int fd, const void *address)
 {
 	uintptr_t wanted = (uintptr_t)address, from, to;
@@ -410,8 +408,8 @@ static off_t offset_of(int fd, const void *address)
 
 #define VERSIONS_MAX 64
 
-/* An object that is read while bytes of its bodies change: its newest version is got, the
- * earlier ones are in its history. */
+/* An object read while bytes of its bodies change: its newest version is got, the earlier ones are
+ * in its history. */
 struct subject {
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
@@ -448,8 +446,7 @@ static int read_subject(struct subject *subject, bool is_newest)
 		subject->snapshot, feed, subject->namespace, subject->name, on_version, subject);
 }
 
-/* Changes the byte at AT, which BYTE is a view of, in each way. The one who reads SUBJECT must
- * be told each time. */
+/* Changes the byte at AT, with the view BYTE, in each way. Each read of SUBJECT must fail. */
 static void try_body_byte(struct tally *tally, int fd, off_t at, const volatile uint8_t *byte,
 	struct subject *subject, bool is_newest)
 {

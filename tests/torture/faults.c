@@ -6,9 +6,10 @@
  *	KINF_TORTURE_CALL=pwrite  the calls of this function count
  *	KINF_TORTURE_FAIL=N       the N-th of them fails, counted from 1; 0: none
  *	KINF_TORTURE_HOW=EIO      so, or EINTR, ENOSPC, EMFILE, short: half of the bytes are written
- *	KINF_TORTURE_NOTE=FILE    "failed N FUNCTION" is written there when it does; "made N" at the end
- *	KINF_TORTURE_CLOCK=FILE   its first 8 bytes, nanoseconds, are added to CLOCK_REALTIME; they may change
- *	KINF_TORTURE_EXE=NAME     only in the program of this file name, not in the children of another
+ *	KINF_TORTURE_NOTE=FILE    gets "failed N FUNCTION" at the failure, "made N" at the end
+ *	KINF_TORTURE_CLOCK=FILE   its first 8 bytes (nanoseconds, changeable) are added to
+ *	                          CLOCK_REALTIME
+ *	KINF_TORTURE_EXE=NAME     only in programs of this file name
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -54,7 +55,7 @@ static void faults_note(const char *what, unsigned long number, const char *name
 {
 	const char *file = getenv("KINF_TORTURE_NOTE");
 	char line[128];
-	/* By the numbers of the system calls: those functions may be the ones that fail. */
+	/* By the numbers of the system calls: the wrapped functions may fail here. */
 	int fd = file ? (int)syscall(SYS_openat, AT_FDCWD, file,
 				O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)
 		      : -1;
@@ -111,7 +112,7 @@ static bool faults_is_over(const char *name)
 	return true;
 }
 
-/* A function that returns a number, -1 when it fails. */
+/* A function returning a number, -1 on failure. */
 #define FAULT(type, name, parameters, ...) \
 	type name parameters; \
 	type name parameters \
@@ -119,7 +120,7 @@ static bool faults_is_over(const char *name)
 		return faults_is_over(#name) ? (type)-1 : REAL(name)(__VA_ARGS__); \
 	}
 
-/* A function that may write less than it is told: SHORTER is the call for half of it. */
+/* A function with short writes: SHORTER is the call for half of it. */
 #define WRITES(type, name, parameters, shorter, ...) \
 	type name parameters; \
 	type name parameters \

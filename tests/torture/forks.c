@@ -4,10 +4,9 @@
  *
  *	forks FEED COUNT        COUNT children; the store is $KINF_STORE
  *
- * In each child the parent's handles give KINF_FORKED, closing them does nothing bad, and a
- * handle of the child's own reads the feed. A child that waits for a lock of a thread that it
- * does not have is ended by SIGALRM. Prints how many children there were, and how many failed;
- * exit 1 if one did.
+ * In each child the parent's handles give KINF_FORKED, closing them does nothing bad, and a handle
+ * of the child's own reads the feed. A child waiting for another thread's lock is ended by SIGALRM.
+ * Prints the number of children, and of failed ones; exit 1 if one did.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -54,7 +53,8 @@ static size_t read_feed(struct kinf *kinf)
 	return n;
 }
 
-/* Calls everything again and again: on the shared handle, and on one that is opened and closed. */
+/* Calls everything again and again: on the shared handle, and on one opened and closed each
+ * time. */
 static void *busy(void *arg)
 {
 	const char *feeds[] = {feed};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loaded into a program (LD_PRELOAD): the machine seems to have pages of $KINF_TORTURE_PAGE
- * bytes, a multiple of the real page size. sysconf() and getpagesize() say so, a new map begins
- * at a multiple of it, and a call with an address or an offset that is none fails as the
- * kernel's would. LMDB then makes databases with pages of that size, up to 32 KiB.
+ * Loaded into a program (LD_PRELOAD): the machine seems to have pages of $KINF_TORTURE_PAGE bytes,
+ * a multiple of the real page size. sysconf() and getpagesize() return it, a new map begins at a
+ * multiple of it, and a call with an unaligned address or offset fails as the kernel's would. LMDB
+ * then makes databases with pages of this size, up to 32 KiB.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,7 +41,7 @@ long sysconf(int name)
 
 	Dl_info caller;
 
-	/* The test framework changes the protection of its program's pages, which are real ones. */
+	/* Criterion changes the protection of its program's real pages. */
 	if (name == _SC_PAGESIZE && (!dladdr(__builtin_return_address(0), &caller) ||
 					    !strstr(caller.dli_fname, "criterion")))
 		return (long)pages_size();
@@ -70,8 +70,7 @@ void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t from)
 	}
 	if (at) /* fixed, or a hint */
 		return pages_map(at, n, protection, flags, fd, from);
-	/* A larger place, in which one begins at such an address; what is around it is given
-	 * back. */
+	/* A larger place with an aligned address inside; the rest around it is given back. */
 	uint8_t *place = pages_map(
 		NULL, n + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (place == MAP_FAILED)

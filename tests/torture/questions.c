@@ -220,7 +220,7 @@ static void on_lapped(void *arg)
 {
 	struct answer *answer = arg;
 
-	answer->result = KINF_GONE; /* says that it lacks changes */
+	answer->result = KINF_GONE; /* changes are missing */
 }
 
 /* Follows all changes after an event. */

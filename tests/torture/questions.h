@@ -12,7 +12,7 @@
 
 struct answer {
 	const char *question;
-	uint64_t hash, n; /* of all that was given, in its order; how much that was */
+	uint64_t hash, n; /* of all objects, in their order; their number */
 	int result;       /* 0; why the answer is not complete: an error, or "not yet" */
 	bool is_mute;     /* an error without a sentence */
 };

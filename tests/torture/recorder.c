@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loaded into a program (LD_PRELOAD): records what it writes below a directory, and what it
- * syncs.
+ * Loaded into a program (LD_PRELOAD): records its writes below a directory, and its syncs.
  *
  *	KINF_TORTURE_TREE=DIRECTORY  absolute
  *	KINF_TORTURE_LOG=FILE        records are appended: struct record, then SIZE bytes
@@ -31,8 +30,8 @@
 
 /* The letters are power_cuts.py's. */
 struct record {
-	/* o open, w write, d write that is durable at its return, t truncate, s sync, r rename,
-	 * u unlink, m mkdir */
+	/* o open, w write, d write durable at its return, t truncate, s sync, r rename, u unlink, m
+	 * mkdir */
 	char what;
 	char unused[7];
 	uint64_t inode, at, size;
