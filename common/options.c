@@ -20,6 +20,9 @@
 #define SPECS_MAX  64
 #define FIRST_CODE 256 /* codes of long options begin here */
 
+#define HELP_WIDTH  80
+#define HELP_INDENT 33 /* of an option's text */
+
 struct options_asked {
 	bool help, version;
 };
@@ -383,6 +386,25 @@ int options_parse_all(const struct options *options, int argc, char **argv)
 
 /* ---- help --------------------------------------------------------------- */
 
+/* Ends a line of AT columns with TEXT; wraps it, and indents the further lines by INDENT. */
+static void options_wrap(struct buf *out, size_t at, size_t indent, const char *text)
+{
+	for (size_t size, i = 0; *text; text += size + (text[size] == ' '), i++) {
+		size = strcspn(text, " ");
+		if (i && at + 1 + size > HELP_WIDTH) {
+			buf_byte(out, '\n');
+			buf_blanks(out, indent);
+			at = indent;
+		} else if (i) {
+			buf_byte(out, ' ');
+			at++;
+		}
+		buf_put(out, text, size);
+		at += size;
+	}
+	buf_byte(out, '\n');
+}
+
 static void options_help_group(const struct options_group *group, struct buf *out)
 {
 	for (size_t i = 0; i < group->n; i++) {
@@ -397,7 +419,9 @@ static void options_help_group(const struct options_group *group, struct buf *ou
 			: option_has_value(spec) ? " "
 						 : "",
 			option_has_value(spec) ? spec->value : "", optional ? "]" : "");
-		buf_printf(out, "  %-30s %s\n", left, spec->text);
+		size_t before = out->size;
+		buf_printf(out, "  %-30s ", left);
+		options_wrap(out, out->size - before, HELP_INDENT, spec->text);
 	}
 }
 
@@ -407,8 +431,10 @@ void options_help(const struct options *options, struct buf *out)
 
 	buf_printf(out, "Usage: %s%s%s [options]\n", options_program(options),
 		*options->usage ? " " : "", options->usage);
-	if (options->about)
-		buf_printf(out, "\n%s\n", options->about);
+	if (options->about) {
+		buf_byte(out, '\n');
+		options_wrap(out, 0, 0, options->about);
+	}
 	for (size_t i = 0; i < options->n_groups; i++) {
 		buf_printf(out, "\n%s:\n", options->groups[i].title);
 		options_help_group(&options->groups[i], out);

@@ -40,9 +40,10 @@ OPTION = re.compile(r"^  (?:-(?P<letter>\w), |    )--(?P<name>[\w-]+)(?: (?P<val
 
 
 def help_of(build, words):
+    """The lines of --help, with wrapped ones joined."""
     program, *command = words
     done = subprocess.run([build / program, *command, "--help"], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
+    return re.sub(r"\n {33}(?=\S)", " ", done.stdout).splitlines()
 
 
 def option_item(match):
