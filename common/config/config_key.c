@@ -18,6 +18,7 @@
 #include "common/config/units.h"
 #include "common/err.h"
 #include "common/text/decimal.h"
+#include "common/text/similar.h"
 #include "common/text/utf8.h"
 
 const struct config_key config_keys[] = {
@@ -416,12 +417,13 @@ static int config_read_value(const struct config_place *place, const struct yaml
 	return r < 0 ? r : config_set_value(place, key, text, into);
 }
 
-/* Names the keys with the prefix PREFIX ("" or "retention."), nested maps once. */
-static int config_refuse_key(
-	const struct config_place *place, const struct config_key *keys, const char *prefix)
+/* Refuses KEY; names the keys with the prefix PREFIX ("" or "retention."), nested maps once. */
+static int config_refuse_key(const struct config_place *place, const struct config_key *keys,
+	const char *prefix, const char *key)
 {
 	CLEANUP(buf_release) struct buf names = BUF_INIT;
 	const char *last = "";
+	char one[64], meant[128] = "";
 	size_t skip = strlen(prefix), size = 0;
 
 	for (; keys->name; keys++) {
@@ -433,8 +435,11 @@ static int config_refuse_key(
 		last = name;
 		size = strcspn(name, ".");
 		buf_printf(&names, "%s%.*s", names.size ? ", " : "", (int)size, name);
+		(void)snprintf(one, sizeof(one), "%.*s", (int)size, name);
+		if (similar(key, one))
+			(void)snprintf(meant, sizeof(meant), ": did you mean '%s'?", one);
 	}
-	return config_refuse(place, "unknown key; allowed here: %s", buf_cstr(&names));
+	return config_refuse(place, "unknown key%s; allowed here: %s", meant, buf_cstr(&names));
 }
 
 int config_read_map(const struct config_place *place, const struct yaml_node *node,
@@ -458,7 +463,7 @@ int config_read_map(const struct config_place *place, const struct yaml_node *no
 			is_map |= strncmp(k->name, members, strlen(members)) == 0;
 		}
 		if ((!key && !is_map) || strchr(node->keys[i], '.'))
-			return config_refuse_key(&here, keys, prefix);
+			return config_refuse_key(&here, keys, prefix, node->keys[i]);
 		if (yaml_is_null(item))
 			continue;
 		int r = is_map && (!key || item->type == YAML_MAP)

@@ -185,7 +185,8 @@ Test(config, each_top_key_wrong_in_turn)
 	static const struct wrong wrong[] = {
 		{"[1]", "k.yaml:1: must be a map of keys and values"},
 		{"stor: x",
-			"k.yaml:1: stor: unknown key; allowed here: cluster, store, runtimeDir, "
+			"k.yaml:1: stor: unknown key: did you mean 'store'?; allowed here: "
+			"cluster, store, runtimeDir, "
 			"durability, retention, mapSize, group, cursorExpiry, hangLimit, "
 			"listConcurrency, watchTimeout, backoff, timeouts, recheck, "
 			"streamingLists, maxObjectSize, holdMassDelete, consistencyCheck, serve, "
@@ -245,6 +246,12 @@ Test(config, each_key_of_a_feed_wrong_in_turn)
 		{"feeds:\n- resource: po/x", "k.yaml:2: feeds[0].resource: not a resource: 'po/x'; "
 					     "write one as pods, deployments.apps or "
 					     "deployments.v1.apps"},
+		{FEED "indices: {node: spec.nodeName}",
+			"k.yaml:3: feeds[0].indices: unknown key: did you mean 'indexes'?; allowed "
+			"here: "
+			"resource, name, namespaces, labelSelector, fieldSelector, objects, drop, "
+			"indexes, "
+			"resolve, exclude, whenGone, pageSize, resync"},
 		{FEED "colour: red",
 			"k.yaml:3: feeds[0].colour: unknown key; allowed here: resource, name, "
 			"namespaces, labelSelector, fieldSelector, objects, drop, indexes, "
