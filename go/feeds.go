@@ -111,45 +111,73 @@ func (s *Store) define(journal [16]byte, key, row []byte) (*definition, error) {
 	return d, nil
 }
 
-// collectFeeds reads all feeds of the snapshot.
-func (s *Snapshot) collectFeeds() ([]*Feed, error) {
-	var feeds []*Feed
-	var current *Feed
+// knownFeed is a feed as a snapshot read it last. Of its rows only what has changed is parsed again.
+type knownFeed struct {
+	feed       *Feed
+	checkpoint *checkpoint // nil: it has none
+	crcs       [2]uint32   // of the definition and of the checkpoint
+	shown      bool        // it has a checkpoint, and was not removed
+}
+
+func rowCRC(row []byte) uint32 {
+	if len(row) < 4 {
+		return 0
+	}
+	return le.Uint32(row[len(row)-4:])
+}
+
+// collectFeeds reads the feeds of the snapshot. It tells whether names may stand for others than before.
+func (s *Snapshot) collectFeeds() (changed bool, err error) {
+	before := s.known
+	s.known = before[:0]
+	var k *knownFeed
 	found, err := s.cursor.Seek(&s.journal, dbFeed, nil)
 	for err == nil && found {
 		key, row := s.cursor.Key(), s.cursor.Value()
 		if len(key) != 5 {
-			return nil, badRow("feed")
+			return true, badRow("feed")
 		}
-		switch key[4] {
-		case 0:
-			d, err := s.store.define(s.journalMeta.uuid, key, row)
-			if err != nil {
-				return nil, err
+		n := len(s.known)
+		switch id := be.Uint32(key); {
+		case key[4] == 0:
+			if n >= len(before) || before[n].feed.ID != id || before[n].crcs[0] != rowCRC(row) {
+				d, err := s.store.define(s.journalMeta.uuid, key, row)
+				if err != nil {
+					return true, err
+				}
+				f := d.feed
+				before = append(before[:n], knownFeed{feed: &f, crcs: [2]uint32{d.crc}})
+				changed = true
 			}
-			f := d.feed
-			current = &f
-		case 1:
+			s.known = before[:n+1]
+			k = &s.known[n]
+		case key[4] == 1 && (k == nil || k.feed.ID != id):
+			return true, badRow("feed")
+		case key[4] == 1 && (k.checkpoint == nil || k.crcs[1] != rowCRC(row)):
 			c, err := readCheckpoint(key, row)
 			if err != nil {
-				return nil, err
+				return true, err
 			}
-			if current == nil || current.ID != be.Uint32(key) {
-				return nil, badRow("feed")
-			}
-			if c.phase != phaseRemoved {
-				s.fillFeed(current, &c)
-				feeds = append(feeds, current)
-			}
+			k.checkpoint, k.crcs[1] = &c, rowCRC(row)
 		}
 		found, err = s.cursor.Next()
 	}
-	return feeds, err
+	changed = changed || len(s.known) != len(before)
+	for i := range s.known {
+		changed = s.fillFeed(&s.known[i]) || changed
+	}
+	return changed, err
 }
 
-// fillFeed adds what the index and the checkpoint say of a feed.
-func (s *Snapshot) fillFeed(f *Feed, c *checkpoint) {
-	row := s.feeds[f.ID]
+// fillFeed adds what the index and the checkpoint say of a feed. It tells whether that may change the
+// feeds that a name stands for.
+func (s *Snapshot) fillFeed(k *knownFeed) (different bool) {
+	f, c := k.feed, k.checkpoint
+	if c == nil {
+		return false
+	}
+	row := s.feeds.of(f.ID)
+	shown, synced := c.phase != phaseRemoved, f.Synced()
 	f.Event = row.visible(s.indexMeta.taken)
 	f.Objects = row.objects
 	f.phase, f.last, f.contact = c.phase, c.last, c.contact
@@ -169,6 +197,9 @@ func (s *Snapshot) fillFeed(f *Feed, c *checkpoint) {
 			f.ResourceVersion = c.rv
 		}
 	}
+	different = k.shown != shown || f.Synced() != synced
+	k.shown = shown
+	return different
 }
 
 // compareNamespaces compares `namespace + "/"`: the order of the object keys.
@@ -197,22 +228,25 @@ func sortFeeds(feeds []*Feed) {
 // feedSet returns the feeds that a name stands for: one for each namespace. "" is all feeds.
 func (s *Snapshot) feedSet(name string) ([]*Feed, error) {
 	if id := [2]uint64{s.index.ID(), s.journal.ID()}; s.sets == nil || s.setsID != id {
-		s.sets, s.setsID = map[string][]*Feed{}, id
+		if err := s.renewSets(); err != nil {
+			s.known, s.sets = nil, nil
+			return nil, err
+		}
+		s.setsID = id
 	}
 	if set, ok := s.sets[name]; ok {
 		return set, nil
 	}
-	feeds, err := s.collectFeeds()
-	if err != nil {
-		return nil, err
+	var feeds []*Feed
+	for i := range s.known {
+		if s.known[i].shown {
+			feeds = append(feeds, s.known[i].feed)
+		}
 	}
 	sortFeeds(feeds)
 	if name != "" {
-		order, err := s.discoveryOrder()
-		if err != nil {
-			return nil, err
-		}
-		if feeds, err = selectFeeds(feeds, name, order); err != nil {
+		var err error
+		if feeds, err = selectFeeds(feeds, name, s.order); err != nil {
 			return nil, err
 		}
 	}
@@ -220,15 +254,33 @@ func (s *Snapshot) feedSet(name string) ([]*Feed, error) {
 	return feeds, nil
 }
 
-// discoveryOrder reads the row `order`; a damaged one counts as none.
-func (s *Snapshot) discoveryOrder() ([]string, error) {
-	key := []byte("order")
-	row, found, err := get(&s.cursor, &s.journal, dbMeta, key)
-	n := len(row) - 4
-	if err != nil || !found || n <= 0 || crc(key, row[:n]) != le.Uint32(row[n:]) {
-		return nil, err
+// renewSets reads the feeds of the snapshot. What names stand for is kept, unless it may have changed.
+func (s *Snapshot) renewSets() error {
+	feedsChanged, err := s.collectFeeds()
+	if err != nil {
+		return err
 	}
-	return strings.Split(string(row[:n]), "\n"), nil
+	orderChanged, err := s.readOrder()
+	if feedsChanged || orderChanged || s.sets == nil {
+		s.sets = map[string][]*Feed{}
+	}
+	return err
+}
+
+var orderKey = []byte("order")
+
+// readOrder reads the row `order`, if it has changed; a damaged one counts as none.
+func (s *Snapshot) readOrder() (changed bool, err error) {
+	row, _, err := get(&s.cursor, &s.journal, dbMeta, orderKey)
+	sum := rowCRC(row)
+	if err != nil || sum == s.orderCRC {
+		return false, err
+	}
+	s.order, s.orderCRC = nil, sum
+	if n := len(row) - 4; n > 0 && crc(orderKey, row[:n]) == sum {
+		s.order = strings.Split(string(row[:n]), "\n")
+	}
+	return true, nil
 }
 
 // Feeds returns the feeds that a name stands for, in the order of their namespaces; "" is all feeds.

@@ -87,7 +87,7 @@ func (f *Follower) position(s *Snapshot) error {
 		return nil
 	case o.Snapshot != nil:
 		at = func(w *followed) uint64 {
-			row := s.feeds[w.id]
+			row := s.feeds.of(w.id)
 			return row.visible(s.indexMeta.taken)
 		}
 	case o.After != 0:
@@ -275,7 +275,7 @@ func (f *Follower) aimFeed(w *followed, whole bool, visible uint64) {
 	if w.stage == followNew {
 		given = min(f.notBefore, s.journalMeta.nextSeq-1)
 	}
-	if row := s.feeds[w.id]; whole && s.indexMeta.taken >= given {
+	if row := s.feeds.of(w.id); whole && s.indexMeta.taken >= given {
 		if shown := row.visible(s.indexMeta.taken); shown != 0 {
 			w.ranged, w.until = true, max(shown, w.position)
 		}

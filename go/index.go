@@ -4,6 +4,8 @@ package kinf
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 
 	"kinf/internal/env"
 )
@@ -121,12 +123,14 @@ func eachMeta(txn *env.Txn, cursor *env.Cursor, tag byte, fn func(number uint32,
 	if err == nil {
 		err = checkAround(cursor, txn, dbIndexMeta, from, found)
 	}
+	var leaf *byte // the last one that was found whole
 	for err == nil && found {
 		key := cursor.Key()
 		row, bad := indexRow(key, cursor.Value())
-		if bad != nil || !cursor.LeafIsWhole() {
+		if bad != nil || cursor.Leaf() != leaf && !cursor.LeafIsWhole() {
 			return badRow("meta")
 		}
+		leaf = cursor.Leaf()
 		if key[0] != tag {
 			return nil
 		}
@@ -143,6 +147,7 @@ func eachMeta(txn *env.Txn, cursor *env.Cursor, tag byte, fn func(number uint32,
 
 // indexFeed is a row `f`.
 type indexFeed struct {
+	number                     uint32
 	listed, listBegin, objects uint64
 	removed                    bool
 	rv                         string
@@ -158,12 +163,30 @@ func (f *indexFeed) visible(taken uint64) uint64 {
 	return taken
 }
 
-func readIndexFeed(row []byte) (f indexFeed, err error) {
+// read reads the row again.
+func (f *indexFeed) read(row []byte) error {
 	if len(row) != 96 {
-		return f, badRow("meta")
+		return badRow("meta")
 	}
 	rv, _, _ := bytes.Cut(row[32:], []byte{0})
-	return indexFeed{le.Uint64(row), le.Uint64(row[8:]), le.Uint64(row[16:]), le.Uint32(row[24:])&1 != 0, string(rv)}, nil
+	if string(rv) != f.rv {
+		f.rv = string(rv)
+	}
+	f.listed, f.listBegin, f.objects = le.Uint64(row), le.Uint64(row[8:]), le.Uint64(row[16:])
+	f.removed = le.Uint32(row[24:])&1 != 0
+	return nil
+}
+
+// indexFeeds are the rows `f` in the order of their numbers.
+type indexFeeds []indexFeed
+
+// of returns a feed's row; one that was never listed if there is none.
+func (all indexFeeds) of(number uint32) (f indexFeed) {
+	at, found := slices.BinarySearchFunc(all, number, func(f indexFeed, n uint32) int { return cmp.Compare(f.number, n) })
+	if found {
+		f = all[at]
+	}
+	return f
 }
 
 // nameKey is the key of an object in `name`.

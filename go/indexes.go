@@ -39,46 +39,56 @@ type IndexValue struct {
 // definition of an index: a row `d`.
 type indexDefinition struct {
 	id, feed uint32
+	row      string // it was read from this one
+	dropping bool
 	Index
 }
 
-func readIndexDefinition(number uint32, row []byte) (d indexDefinition, dropping bool, err error) {
+func readIndexDefinition(number uint32, row []byte) (d indexDefinition, err error) {
 	const head = 16
 	texts := row[min(head, len(row)):]
 	name, paths, found := bytes.Cut(texts, []byte{0})
 	if !found || len(paths) == 0 || bytes.IndexByte(paths, 0) != len(paths)-1 {
-		return d, false, badRow("meta")
+		return d, badRow("meta")
 	}
-	d = indexDefinition{id: number, feed: le.Uint32(row), Index: Index{Name: string(name), Ready: le.Uint64(row[8:]) == math.MaxUint64}}
+	d = indexDefinition{id: number, feed: le.Uint32(row), row: string(row), dropping: le.Uint32(row[4:])&1 != 0,
+		Index: Index{Name: string(name), Ready: le.Uint64(row[8:]) == math.MaxUint64}}
 	d.Paths = lines(string(paths[:len(paths)-1]), "\n")
-	return d, le.Uint32(row[4:])&1 != 0, nil
+	return d, nil
 }
 
-// readIndexDefinitions returns the indexes of all feeds.
+func (d *indexDefinition) isOf(feed uint32) bool { return d.feed == feed && !d.dropping }
+
+// readIndexDefinitions returns the indexes of all feeds. Only rows that have changed are parsed again.
 func (s *Snapshot) readIndexDefinitions() ([]indexDefinition, error) {
 	if s.definitionsID == s.index.ID() {
 		return s.definitions, nil
 	}
-	var all []indexDefinition
+	all, n := s.definitions, 0
+	s.definitionsID = 0
 	err := eachMeta(&s.index, &s.cursor, 'd', func(number uint32, row []byte) error {
-		d, dropping, err := readIndexDefinition(number, row)
-		if err == nil && !dropping {
-			all = append(all, d)
+		if n == len(all) || all[n].id != number || all[n].row != string(row) {
+			d, err := readIndexDefinition(number, row)
+			if err != nil {
+				return err
+			}
+			all = append(all[:n], d)
 		}
-		return err
+		n++
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.definitions, s.definitionsID = all, s.index.ID()
-	return all, nil
+	s.definitions, s.definitionsID = all[:n], s.index.ID()
+	return s.definitions, nil
 }
 
 // findIndex finds an index of a feed; nil: it has none of this name.
 func (s *Snapshot) findIndex(feed uint32, is func(*indexDefinition) bool) (*indexDefinition, error) {
 	all, err := s.readIndexDefinitions()
 	for i := range all {
-		if all[i].feed == feed && is(&all[i]) {
+		if all[i].isOf(feed) && is(&all[i]) {
 			return &all[i], err
 		}
 	}
@@ -93,9 +103,9 @@ func (s *Snapshot) namedIndex(f *Feed, name string) (*indexDefinition, error) {
 	}
 	if d == nil {
 		var names []string
-		for _, other := range s.definitions {
-			if other.feed == f.ID {
-				names = append(names, other.Name)
+		for i := range s.definitions {
+			if s.definitions[i].isOf(f.ID) {
+				names = append(names, s.definitions[i].Name)
 			}
 		}
 		return nil, say(ErrNoIndex, "feed '%s' has no index '%s'; it has: %s", f.Name, name, strings.Join(names, ", "))
@@ -122,7 +132,7 @@ func (s *Snapshot) Indexes(feed string) (indexes []Index, err error) {
 	}
 	for _, f := range set {
 		for _, d := range all {
-			if d.feed != f.ID {
+			if !d.isOf(f.ID) {
 				continue
 			}
 			if i := slices.IndexFunc(indexes, func(known Index) bool { return known.Name == d.Name }); i >= 0 {

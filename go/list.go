@@ -42,7 +42,7 @@ func (w *nameWalk) open(s *Snapshot, feed uint32, prefix, after string) error {
 		after = after[:min(len(after), keyMost)]
 		from = nameKey(nil, feed, after)
 	}
-	if row := s.feeds[feed]; prefix == "" && after == "" && !row.removed {
+	if row := s.feeds.of(feed); prefix == "" && after == "" && !row.removed {
 		w.counted, w.left = true, row.objects
 	}
 	found, err := w.cursor.Seek(&s.index, dbName, from)

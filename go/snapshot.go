@@ -24,12 +24,15 @@ type Snapshot struct {
 	index, journal env.Txn
 	indexMeta      indexMeta
 	journalMeta    journalMeta
-	feeds          map[uint32]indexFeed
+	feeds          indexFeeds
 	feedsID        uint64 // the index's state that feeds are of; 0: none
 	feedsTaken     uint64
-	oldest         uint64 // the smallest visible(feed)
+	oldest         uint64      // the smallest visible(feed)
+	known          []knownFeed // as they were read last
+	order          []string    // the API server's, of discovery
+	orderCRC       uint32
 	sets           map[string][]*Feed
-	setsID         [2]uint64 // the states that sets are of
+	setsID         [2]uint64 // the states that known and sets are of
 	held           bool
 	closed         bool
 	definitions    []indexDefinition
@@ -186,14 +189,18 @@ func (s *Snapshot) begin() (bool, error) {
 // readFeeds reads the index's rows of feeds.
 func (s *Snapshot) readFeeds() error {
 	s.feedsID = 0
-	s.feeds = map[uint32]indexFeed{}
 	s.oldest = s.indexMeta.taken
+	n := 0
 	err := eachMeta(&s.index, &s.cursor, 'f', func(number uint32, row []byte) error {
-		feed, err := readIndexFeed(row)
-		if err != nil {
+		if n == len(s.feeds) {
+			s.feeds = append(s.feeds, indexFeed{})
+		}
+		feed := &s.feeds[n]
+		n++
+		feed.number = number
+		if err := feed.read(row); err != nil {
 			return err
 		}
-		s.feeds[number] = feed
 		if feed.listed != 0 && !feed.removed {
 			s.oldest = min(s.oldest, feed.visible(s.indexMeta.taken))
 		}
@@ -202,6 +209,7 @@ func (s *Snapshot) readFeeds() error {
 	if err != nil {
 		return err
 	}
+	s.feeds = s.feeds[:n]
 	s.feedsID, s.feedsTaken = s.index.ID(), s.indexMeta.taken
 	return nil
 }
@@ -211,7 +219,7 @@ func (s *Snapshot) leave() {
 	s.held = false
 	s.index.End()
 	s.journal.End()
-	s.feedsID, s.sets, s.definitionsID = 0, nil, 0
+	s.feedsID, s.known, s.sets, s.definitions, s.definitionsID = 0, nil, nil, nil, 0
 	if s.pair == nil {
 		return
 	}
