@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The objects of one feed that a query may want, in key order, by the way that the plan has
- * chosen: the names, or the postings of one term sorted by key. The key and the terms in the
- * index are checked here; the caller reads the version and asks plan_matches() for the rest.
+ * The candidates of a query in one feed, in key order, by the plan's way: the names, or the
+ * postings of one term sorted by key. The key and the terms in the index are checked here; the
+ * caller reads the version and asks plan_matches() for the rest.
  *
  *	candidates_open(&c);                  with the first five fields set
  *	while (candidates_next(&c, &key, &entry) == FOUND)
  *		snapshot_record(snapshot, feed, key, &entry, &record);
  *	candidates_close(&c); ... candidates_release(&c);
  *
- * With an as_of the candidates are those of its seq: objects that are unchanged since come from
- * the index, the others from the as_of, and the object id in their entry is 0.
+ * With an as_of the candidates are those of its seq: objects unchanged since come from the index,
+ * the others from the as_of, and the object id in their entry is 0.
  */
 #ifndef READER_CANDIDATES_H
 #define READER_CANDIDATES_H

@@ -257,7 +257,7 @@ static const char *feed_state(const struct snapshot_feed *feed, const struct sta
 	}
 }
 
-/* Counts the records of the feed in the journal that the reader does not see yet. */
+/* Counts the feed's records in the journal still invisible to the reader. */
 static uint64_t feed_lag(const struct snapshot_feed *feed, const struct status_view *view)
 {
 	uint64_t end = view->meta.next_seq - 1, seen = feed->visible ? feed->visible : view->taken;

@@ -69,8 +69,8 @@ struct kinf_snapshot {
 
 /* If CODE is an error, keeps its sentence for kinf_error(). Returns CODE. */
 int kinf_result(struct kinf *kinf, int code);
-/* Does the same with the result of reading SNAPSHOT, and returns KINF_SNAPSHOT_EXPIRED instead
- * if that may be wrong. */
+/* Does the same with the result of reading SNAPSHOT, and returns KINF_SNAPSHOT_EXPIRED instead if
+ * the result may be wrong. */
 int kinf_result_of(struct kinf_snapshot *snapshot, int code);
 /* Why this thread's last feed_set_get() gave AGAIN: TEXT names the feed and its state, for
  * kinf_result(), until it is forgotten. */
@@ -104,7 +104,7 @@ int feed_set_get_named(
 void feed_explain_unlisted(struct kinf_snapshot *snapshot, const struct snapshot_feed *feed);
 
 /* Finds the object KEY in the feeds of SET. Returns: FOUND; NOT_FOUND; AGAIN: it is in none of
- * them, but a feed that may hold it was never listed. */
+ * them, but a feed for such objects was never listed. */
 int feed_set_find(struct kinf_snapshot *snapshot, const struct feed_set *set, struct bytes key,
 	struct record *ret_record);
 
@@ -151,7 +151,7 @@ const char *daemon_view_remedy(const struct daemon_view *daemon);
 /* Fills VIEW, all zeroes before. */
 void daemon_view_take(const struct home *home, enum home_role role, struct daemon_view *view);
 /* The same of a process with the status page PAGE and a lock of known HOLDER: its pid, 0: none,
- * negative: a holder that has not written its pid. */
+ * negative: a holder without its pid on the page. */
 void daemon_view_take_page(
 	const struct home *home, const char *page, int holder, struct daemon_view *view);
 void daemon_view_release(struct daemon_view *view);

@@ -41,7 +41,7 @@ static int history_give(struct history *h, const struct record *record, const st
 	return h->fn(h->arg, &change);
 }
 
-/* Returns the feed of SET in which RECORD is a visible version, or NULL. */
+/* Returns the feed of SET with RECORD as a visible version, or NULL. */
 static const struct snapshot_feed *history_feed(const struct kinf_snapshot *snapshot,
 	const struct feed_set *set, const struct record *record)
 {

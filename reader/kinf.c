@@ -66,7 +66,7 @@ const char *kinf_strerror(int code)
 static _Thread_local struct {
 	const struct kinf *kinf;
 	bool is_unlisted; /* kinf_say_unlisted() */
-	/* A library that is loaded late has little room for variables of threads. */
+	/* A library loaded late has little room for thread-local variables. */
 	char text[1023];
 } last_error;
 
@@ -98,7 +98,7 @@ int kinf_result(struct kinf *kinf, int code)
 	if (code < 0)
 		last_error_set(kinf, err_text(code));
 	if (code == AGAIN && !kinf_has_unlisted(kinf))
-		/* no errors, but a program that gives up here has to report why */
+		/* no errors, but a program giving up here has to report the reason */
 		last_error_set(kinf,
 			"not known yet: the feed is being listed for the first time, or the index "
 			"is being filled; 'kinf status' shows the progress");
@@ -155,9 +155,8 @@ static void kinf_note_fault(void *arg, const char *sentence)
 		check->fault(check->arg, sentence);
 }
 
-/* Checks a store that is not trusted: it was copied while its daemons ran or after they were
- * killed, or the machine stopped.
- * Returns: 0: it is as good as any; ERR_CORRUPT: FAULT got each fault. */
+/* Checks an untrusted store: it was copied while its daemons ran or after they were killed, or the
+ * machine stopped. Returns: 0: it is as good as any; ERR_CORRUPT: FAULT got each fault. */
 static int kinf_check_store(struct kinf *kinf, kinf_fault_fn *fault, void *arg)
 {
 	struct kinf_check check = {.fault = fault, .arg = arg};
@@ -329,7 +328,7 @@ static int snapshot_result_again(struct kinf *kinf, const struct handled *handle
 	return AGAIN;
 }
 
-/* Renews the snapshot, and waits until the index has what the calling thread was handed. */
+/* Renews the snapshot, and waits for the calling thread's events in the index. */
 static int snapshot_renew_handled(struct kinf_snapshot *snapshot, const struct handled *handled)
 {
 	if (!handled->event)
@@ -370,7 +369,7 @@ int kinf_snapshot_open(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 
 _Static_assert(sizeof(struct store_state) == 48, "compared as bytes: no padding");
 
-/* Takes the state after a renewal that returned R. */
+/* Takes the state after a renewal with the result R. */
 static int snapshot_renewed(struct kinf_snapshot *snapshot, int r, const struct handled *handled)
 {
 	struct snapshot *s = snapshot->snapshot;
@@ -385,7 +384,7 @@ static int snapshot_renewed(struct kinf_snapshot *snapshot, int r, const struct 
 		return r == AGAIN ? snapshot_result_again(snapshot->kinf, handled)
 				  : kinf_result(snapshot->kinf, r);
 	/* Forgets the feed sets unless nothing was committed since they were read. `taken` is
-	 * compared because LMDB may give a tree that is newer than the transaction's number. */
+	 * compared because LMDB may give a newer tree than the transaction's number says. */
 	struct store_state now = {
 		.index_txn = txn_id(snapshot_index_txn(s)),
 		.journal_txn = txn_id(snapshot_journal_txn(s)),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libkinf for C++17: the functions of kinf.h as objects that clean up after themselves. Header
- * only; link with `pkg-config --libs kinf` as from C. The namespace is kinformer, because kinf
- * is a structure of kinf.h.
+ * libkinf for C++17: the functions of kinf.h as objects with destructors. Header only; link with
+ * `pkg-config --libs kinf` as from C. The namespace is kinformer, because kinf is a structure of
+ * kinf.h.
  *
  *	kinformer::Store store;                                     (the default store)
  *	auto snapshot = store.snapshot();
@@ -19,19 +19,18 @@
  * KINF_GONE. std::bad_alloc can come from the standard library. Destructors and stop() throw
  * nothing.
  *
- * Handles are move-only. Each one keeps alive what it was made of, so the order in which they
- * are destroyed does not
- * matter: a Listing keeps its Snapshot, a Snapshot its Store. A handle that was moved from may
- * only be destroyed or assigned to.
+ * Handles are move-only. Each one keeps its parents alive, so the order of their destruction does
+ * not matter: a Listing keeps its Snapshot, a Snapshot its Store. A moved-from handle may only be
+ * destroyed or assigned to.
  *
- * Borrowed: an Object, and each std::string_view from one, points into the mapped files until
- * its snapshot is renewed, reset or destroyed, or the callback that got it returns; copy() makes
- * an object that lives by itself. Strings are copies. Threads: as kinf.h says; a Snapshot, a
- * Listing or an Informer is used by one thread at a time, a Store and a WorkQueue by any number.
+ * Borrowed: an Object, and each std::string_view from one, points into the mapped files until its
+ * snapshot is renewed, reset or destroyed, or its callback returns; copy() makes an independent
+ * object. Strings are copies. Threads: as kinf.h says; a Snapshot, a Listing or an Informer is used
+ * by one thread at a time, a Store and a WorkQueue by any number.
  *
  * Callbacks may throw. A walk (each, history, index_values) ends then, and its caller gets the
- * exception. An informer is stopped, dispatch() or run() throw the exception, and nothing of
- * that dispatch is committed: a new informer with the same cursor begins with it again.
+ * exception. An informer is stopped, dispatch() or run() throw the exception, and nothing of the
+ * dispatch is committed: a new informer with the same cursor begins with it again.
  */
 #ifndef KINF_HPP
 #define KINF_HPP
@@ -83,7 +82,7 @@ class NotReady : public Error
 	using Error::Error;
 };
 
-/* The state that a continue token or an event number stands for is no longer kept. */
+/* The state of a continue token or an event number is no longer kept. */
 class Gone : public Error
 {
 	using Error::Error;
@@ -108,7 +107,7 @@ inline void check(int code, const struct kinf *kinf)
 		raise(code, kinf_error(kinf));
 }
 
-/* The same for functions that know no handle. */
+/* The same for functions without a handle. */
 inline void check(int code)
 {
 	if (code != 0)
@@ -171,7 +170,7 @@ template <class Function> class Walk
 
 class ObjectCopy;
 
-/* An object, or a part of one, that lies in the mapped files. */
+/* An object, or a part of one, in the mapped files. */
 class Object
 {
       public:
@@ -206,7 +205,7 @@ class Object
 	{
 		return raw_.event;
 	}
-	/* False for the object of a deletion of which no state is kept: it has a key alone. */
+	/* False for a deletion without a kept state: it has a key alone. */
 	bool has_body() const noexcept
 	{
 		return raw_.body != nullptr;
@@ -284,7 +283,7 @@ class ObjectCopy
 		detail::check(kinf_object_copy(&object.raw(), &made), nullptr);
 		made_.reset(made);
 	}
-	/* Returns a view that is valid as long as this copy. */
+	/* Returns a view, valid as long as this copy. */
 	Object get() const noexcept
 	{
 		return Object(*made_);
@@ -358,7 +357,7 @@ inline std::shared_ptr<struct kinf> own(struct kinf *raw)
 	return {raw, [](struct kinf *kinf) { kinf_close(&kinf); }};
 }
 
-/* A snapshot and the store that it is of. */
+/* A snapshot and its store. */
 struct SnapshotState {
 	std::shared_ptr<struct kinf> kinf;
 	struct kinf_snapshot *raw = nullptr;
@@ -380,7 +379,7 @@ struct SnapshotState {
 
 } // namespace detail
 
-/* The objects of a query, one after the other: a range that can be walked once. */
+/* The objects of a query, one after the other: a range for one walk. */
 class Listing
 {
       public:
@@ -526,8 +525,8 @@ class Lister
 		query.terms.emplace_back(index, value);
 		return list(query);
 	}
-	/* The values of an index that begin with PREFIX, in byte order, and how many objects
-	 * have each. */
+	/* The values of an index with the prefix PREFIX, in byte order, each with its number of
+	 * objects. */
 	std::vector<IndexValue> index_values(
 		const std::string &index, const std::string &prefix = "") const
 	{
@@ -577,12 +576,12 @@ class Lister
 
 /* ---- the store ---------------------------------------------------------- */
 
-/* One instant of the store. Keep it briefly: what is deleted meanwhile can't be given back to
- * the disk. */
+/* One instant of the store. Keep it briefly: the disk space of objects deleted meanwhile is not
+ * freed. */
 class Snapshot
 {
       public:
-	/* Takes the newest state; what was borrowed ends. */
+	/* Takes the newest state; borrowed data ends. */
 	void renew()
 	{
 		state_->check_result(kinf_snapshot_renew(state_->raw));
@@ -597,7 +596,7 @@ class Snapshot
 	{
 		state_->check_result(kinf_snapshot_reset(state_->raw));
 	}
-	/* Throws when what was read until now may be wrong (kinf_snapshot_check). */
+	/* Throws if the data read until now may be wrong (kinf_snapshot_check). */
 	void check()
 	{
 		state_->check_result(kinf_snapshot_check(state_->raw));
@@ -625,8 +624,8 @@ class Snapshot
 			&walk)));
 		return found;
 	}
-	/* Calls FUNCTION(const Object &pod, uint64_t until_ns) for the pods behind WHAT, as
-	 * kinf_who does, until it returns false. Returns false if there are none. */
+	/* Calls FUNCTION(const Object &pod, uint64_t until_ns) for the pods found by kinf_who for
+	 * WHAT, until it returns false. Returns false if there are none. */
 	template <class Function>
 	bool who(const std::string &what, enum kinf_who_when when, Function &&function) const
 	{

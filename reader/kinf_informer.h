@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * client-go's informer without threads of its own: each handler gets every existing object as
- * on_add with `initial` set, on_sync, then exactly the changes that follow, in order for each
- * object.
+ * on_add with `initial` set, on_sync, then exactly the later changes, in order for each object.
  *
  *	struct kinf_informer_options options = {.size = sizeof(options), .cursor = "my-controller"};
  *	kinf_informer_new(k, "pods", &options, &informer);
@@ -11,15 +10,15 @@
  *	kinf_informer_run(informer, stop_fd);       (or poll kinf_informer_fd, and dispatch)
  *	kinf_informer_free(&informer);
  *
- * Callbacks run inside kinf_informer_dispatch and nowhere else, one at a time. Their arguments
- * are borrowed until they return. A snapshot that is taken or renewed in a callback shows at
- * least the reported change; where the index is behind, that call waits for it
- * (kinf_snapshot_open). A callback may add and remove handlers, and stop or free the informer;
- * it may not dispatch or commit, nor close the struct kinf: the dispatch still needs it.
+ * Callbacks run inside kinf_informer_dispatch and nowhere else, one at a time. Their arguments are
+ * borrowed until they return. A snapshot taken or renewed in a callback shows at least the reported
+ * change; the call waits for the index if it is behind (kinf_snapshot_open). A callback may add and
+ * remove handlers, and stop or free the informer; it may not dispatch or commit, nor close the
+ * struct kinf: the dispatch still needs it.
  *
  * Each handler has its own position in the log: a slow one delays the other handlers of its
- * informer and costs no memory. It gets on_lapped when its position is older than the retained
- * log. Use one informer for each thread that must not wait for others.
+ * informer and costs no memory. It gets on_lapped when its position is older than the retained log.
+ * Use one informer for each thread that must not wait for others.
  *
  * An informer and its handlers are used by one thread at a time (except kinf_informer_stop), and
  * closed before their struct kinf. kinf.h includes this header.
@@ -46,38 +45,38 @@ struct kinf_handler;
 
 enum kinf_informer_flags {
 	/* After a lapse the handler gets the differences instead of on_lapped and all objects:
-	 * on_add, on_update (old is NULL) for objects with another version, on_delete (final
-	 * state unknown, the key alone) for objects that no longer exist. Costs some 30 bytes
-	 * and the key for each object. on_lapped and all objects still come when the library
-	 * does not know what the handler was given: by an earlier process, if its cursor (or
-	 * FROM) has lapsed, and after KINF_SNAPSHOT_EXPIRED. */
+	 * on_add, on_update (old is NULL) for objects with another version, on_delete (final state
+	 * unknown, the key alone) for removed objects. Costs some 30 bytes and the key for each
+	 * object. on_lapped and all objects still come if the library does not know the objects
+	 * given before: by an earlier process, if its cursor (or FROM) has lapsed, and after
+	 * KINF_SNAPSHOT_EXPIRED. */
 	KINF_TRACK_KEYS = 1,
 	/* Only kinf_informer_commit writes the cursor, not each dispatch. */
 	KINF_COMMIT_BY_HAND = 2,
-	/* resync_ms counts even if it is 0: no resync, whatever `resync` in kinf.yaml is. */
+	/* resync_ms counts even if it is 0: no resync, for any `resync` in kinf.yaml. */
 	KINF_OWN_DEFAULT_RESYNC = 4
 };
 
 struct kinf_informer_options {
 	uint32_t size; /* sizeof(struct kinf_informer_options) */
 	uint32_t flags;
-	/* Name of a cursor: handlers that are added before the first dispatch continue after the
-	 * position that was committed last under this name, by this process or another one.
-	 * NULL: they begin with the initial state. At least once: an event that was handed out
-	 * and not committed comes again. One informer at a time for each name. */
+	/* Name of a cursor: handlers added before the first dispatch continue after the last
+	 * position committed under this name, by this process or another one. NULL: they begin with
+	 * the initial state. At least once: an uncommitted event comes again. One informer at a
+	 * time for each name. */
 	const char *cursor; /* one follower at a time has a cursor: else KINF_LOCKED */
 	/* They continue after this event number, without an initial state; 0: with one. Not
-	 * together with a cursor, which also knows the journal that its number is of. A number
-	 * from before the first list of the present feed, or after the newest event, is a lapse. */
+	 * together with a cursor, since a cursor also knows the number's journal. A number from
+	 * before the first list of the present feed, or after the newest event, is a lapse. */
 	uint64_t from;
 	/* Resync: on_update(same, same) for every object, from the cache. This is the period of
-	 * handlers without one of their own, and the period of the checks which handlers are
-	 * due; handlers that are added before the first dispatch can make it shorter. 0:
-	 * `resync` of the feed in kinf.yaml; a change of it counts a second later. At least
-	 * 1000. */
+	 * handlers without one of their own, and the period of the checks for due handlers;
+	 * handlers added before the first dispatch can make it shorter. 0: `resync` of the feed in
+	 * kinf.yaml; a change of it counts a second later. At least 1000. */
 	uint64_t resync_ms;
 	/* Each check is delayed by up to this share of its period. 0: not delayed, but by 10 if
-	 * the period is the feed's, which changes for all programs of the machine at once. */
+	 * the period is the feed's, since a change of it reaches all programs of the machine at
+	 * once. */
 	uint32_t resync_jitter_percent;
 	uint32_t reserved;
 	/* Gets the state of each feed of the name first, then whenever it has changed. */
@@ -89,12 +88,12 @@ enum kinf_handler_flags {
 	KINF_OWN_RESYNC = 1 /* resync_ms counts, also when it is 0: none for this handler */
 };
 
-/* Callbacks that are NULL are not called. */
+/* NULL callbacks are not called. */
 struct kinf_handler_options {
 	uint32_t size; /* sizeof(struct kinf_handler_options) */
 	uint32_t flags;
 	void *arg;
-	/* INITIAL: the object is part of the state that the handler begins with. */
+	/* INITIAL: the object is part of the handler's initial state. */
 	void (*on_add)(void *arg, const struct kinf_object *object, int initial);
 	/* OLD is the state before; in a resync the same object; NULL if it is not known any more
 	 * (KINF_TRACK_KEYS). Another uid: the object was deleted and created again in between. */
@@ -107,7 +106,7 @@ struct kinf_handler_options {
 	/* The initial state is complete: the first one, and the one after each lapse. */
 	void (*on_sync)(void *arg);
 	/* The position is no longer retained, or the name stands for other feeds: all objects
-	 * follow as initial ones, then on_sync. Objects that did not come again no longer exist. */
+	 * follow as initial ones, then on_sync. Objects missing in it no longer exist. */
 	void (*on_lapped)(void *arg);
 	/* The handler can't go on, e.g. KINF_NO_INDEX: its filter's index was removed. TEXT says
 	 * why. Called once for a cause; when it is gone the handler begins again with a lapse.
@@ -133,28 +132,27 @@ KINF_API void kinf_informer_free(struct kinf_informer **informer);
 KINF_API int kinf_informer_add_handler(struct kinf_informer *informer,
 	const struct kinf_handler_options *options, struct kinf_handler **ret_handler);
 /* Removes a handler: none of its callbacks begins after this returns. KINF_NOT_FOUND: it is not,
- * or no longer, one of this informer's. Forget the handle then: a handler that is added later
- * may get its address. */
+ * or no longer, one of this informer's. Forget the handle then: a later handler may get its
+ * address. */
 KINF_API int kinf_informer_remove_handler(
 	struct kinf_informer *informer, struct kinf_handler *handler);
 
 /* Returns 1 when on_add has returned for all objects of the initial state; 0 from a lapse to its
  * on_sync. */
 KINF_API int kinf_handler_synced(const struct kinf_handler *handler);
-/* Returns the event number up to which the handler has examined the feed; 0 before it has begun. */
+/* Returns the last event number examined by the handler; 0 before it has begun. */
 KINF_API uint64_t kinf_handler_event(const struct kinf_handler *handler);
 
-/* Returns a descriptor that is readable whenever there may be something to dispatch, resyncs
- * included; for poll and the like, never to be read. It is the same one for the informer's life. */
+/* Returns a descriptor, readable whenever there may be something to dispatch, resyncs included; for
+ * poll and the like, never to be read. It is the same one for the informer's life. */
 KINF_API int kinf_informer_fd(struct kinf_informer *informer);
 
-/* Runs at most MAX callbacks (0: as many as there is work for), not counting on_state and
- * on_error. One more runs when a handler that continues from a position gets on_sync. Returns
- * how many ran, or an error; the next call continues.
- * KINF_NO_FEED: the feed was removed from the configuration. KINF_SNAPSHOT_EXPIRED: the copy
- * that is read was written meanwhile, or a callback took so many minutes that the daemons took
- * the space of its snapshot back, so the last callbacks may have got wrong data; the next
- * dispatch begins with a lapse. */
+/* Runs at most MAX callbacks (0: as many as there is work for), not counting on_state and on_error.
+ * One more runs if a handler continuing from a position gets on_sync. Returns how many ran, or an
+ * error; the next call continues. KINF_NO_FEED: the feed was removed from the configuration.
+ * KINF_SNAPSHOT_EXPIRED: the copy was written meanwhile, or a callback took so many minutes that
+ * the daemons took its snapshot's space back, so the last callbacks may have got wrong data; the
+ * next dispatch begins with a lapse. */
 KINF_API int kinf_informer_dispatch(struct kinf_informer *informer, int max);
 
 /* Dispatches and sleeps until STOP_FD (-1: none) is readable or kinf_informer_stop was called.

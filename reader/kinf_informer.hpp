@@ -163,8 +163,8 @@ class HandlerRegistration
 		return state && state->find(number_) != state->handlers.end() &&
 		       kinf_handler_synced(raw_) != 0;
 	}
-	/* Returns the event up to which the handler has examined the feed; 0 before the walk and
-	 * after its removal. */
+	/* Returns the last event number examined by the handler; 0 before the walk and after its
+	 * removal. */
 	uint64_t event() const
 	{
 		auto state = state_.lock();

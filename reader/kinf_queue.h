@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client-go's work queue: keys are handed out in the order in which they were added, each once
- * however often it was added meanwhile, and never to two workers at once. Keys are byte strings;
- * usually "namespace/name" of an object. Workers loop:
+ * client-go's work queue: keys are handed out in the order of their addition, each once however
+ * often it was added meanwhile, and never to two workers at once. Keys are byte strings; usually
+ * "namespace/name" of an object. Workers loop:
  *
  *	while (kinf_queue_get(queue, -1, &key, &size) == KINF_FOUND) {
  *		if (reconcile(key, size) == 0)
@@ -13,9 +13,9 @@
  *	}
  *
  * Any number of threads may use one queue, one limiter, one clock. There is no thread inside: a
- * thread that waits in kinf_queue_get also keeps the time for delayed keys. Queues need no
- * store. The child of a fork may free a queue that no thread was using, nothing else. kinf.h
- * includes this header.
+ * thread waiting in kinf_queue_get also keeps the time for delayed keys. Queues need no store. The
+ * child of a fork may free a queue not in use by any thread, nothing else. kinf.h includes this
+ * header.
  */
 #ifndef KINF_QUEUE_H
 #define KINF_QUEUE_H
@@ -35,26 +35,26 @@ struct kinf_queue;
 struct kinf_limiter;
 struct kinf_clock;
 
-/* A clock for tests: it begins at 0 and stands still until it is stepped. It has to outlive the
- * queues and limiters that use it. NULL instead of a clock is the machine's (CLOCK_MONOTONIC). */
+/* A clock for tests: it begins at 0 and stands still until it is stepped. It has to outlive its
+ * queues and limiters. NULL instead of a clock is the machine's (CLOCK_MONOTONIC). */
 KINF_API int kinf_clock_new(struct kinf_clock **ret_clock);
 KINF_API void kinf_clock_step(struct kinf_clock *clock, uint64_t ns);
 KINF_API uint64_t kinf_clock_now(const struct kinf_clock *clock);
 KINF_API void kinf_clock_free(struct kinf_clock **clock);
 
-/* The order in which keys are handed out; without one it is first in, first out. The functions
- * are called under the queue's lock and may call nothing of the queue. Keys belong to the queue
- * and do not move until they are popped. */
+/* The order of the keys; without one it is first in, first out. The functions are called under the
+ * queue's lock and may call nothing of the queue. Keys belong to the queue and do not move until
+ * they are popped. */
 struct kinf_queue_order {
 	uint32_t size; /* sizeof(struct kinf_queue_order) */
 	uint32_t reserved;
-	/* A key that stands in line was added again. May be NULL. */
+	/* A key in line was added again. May be NULL. */
 	void (*touch)(void *arg, const char *key, size_t size);
-	/* 0, or an error, which is that of the call that put the key in line: kinf_queue_add;
-	 * kinf_queue_done, and the key is still being worked on; for a delayed key
-	 * kinf_queue_get, after the keys in line have been handed out. */
+	/* 0, or an error, returned by the call putting the key in line: kinf_queue_add;
+	 * kinf_queue_done, and the key is still being worked on; for a delayed key kinf_queue_get,
+	 * after the keys in line have been handed out. */
 	int (*push)(void *arg, const char *key, size_t size);
-	/* Returns one of the pointers that were pushed. Only called if there is one. */
+	/* Returns one of the pushed pointers. Only called if there is one. */
 	const char *(*pop)(void *arg);
 	void *arg;
 };
@@ -98,7 +98,7 @@ KINF_API int kinf_queue_get(
  * not being worked on, nothing has changed. */
 KINF_API int kinf_queue_done(struct kinf_queue *queue, const void *key, size_t size);
 /* Returns the milliseconds, rounded up, until kinf_queue_get has something to return: 0: now,
- * -1: no key is delayed. For programs that wait in poll() and then call kinf_queue_get with
+ * -1: no key is delayed. For programs waiting in poll() and then calling kinf_queue_get with
  * timeout 0. */
 KINF_API int64_t kinf_queue_next_ms(struct kinf_queue *queue);
 
@@ -107,9 +107,9 @@ KINF_API size_t kinf_queue_len(struct kinf_queue *queue);
 
 /* Refuses further keys. Keys in line are still handed out, then kinf_queue_get returns KINF_END. */
 KINF_API void kinf_queue_shut_down(struct kinf_queue *queue);
-/* The same, and waits until no key is worked on; not for keys in line, so other threads have to
- * go on calling kinf_queue_get: a key that was added while it was worked on is handed out again.
- * kinf_queue_shut_down ends the waiting. */
+/* The same, and waits until no key is worked on; not for keys in line, so other threads have to go
+ * on calling kinf_queue_get: a key added while in work is handed out again. kinf_queue_shut_down
+ * ends the waiting. */
 KINF_API void kinf_queue_shut_down_with_drain(struct kinf_queue *queue);
 KINF_API int kinf_queue_shutting_down(struct kinf_queue *queue);
 
@@ -127,11 +127,11 @@ struct kinf_queue_counts {
 	uint32_t size; /* sizeof(struct kinf_queue_counts) */
 	uint32_t reserved;
 	uint64_t depth;   /* accepted and not yet handed out */
-	uint64_t adds;    /* accepted: those that were not there already */
-	uint64_t retries; /* calls that add for later, rate-limited ones included */
+	uint64_t adds;    /* accepted: new keys */
+	uint64_t retries; /* calls adding for later, rate-limited ones included */
 	struct kinf_histogram queue_duration; /* first add to get */
 	struct kinf_histogram work_duration;  /* get to done */
-	double unfinished_work_seconds;       /* ages of what is being worked on, added up */
+	double unfinished_work_seconds;       /* ages of the keys in work, added up */
 	double longest_running_processor_seconds;
 	uint64_t processing; /* keys being worked on */
 	uint64_t delayed;    /* keys for later */

@@ -196,8 +196,8 @@ int kinf_list(struct kinf_snapshot *snapshot, const struct kinf_query *query,
 		r = query_check_feed(&list->query, &list->feeds[i].definition);
 	if (r == 0)
 		r = list_find_state(list);
-	/* Every feed must have every index asked for: an error comes now, not in the middle of the
-	 * results. The plan of the first feed stays; the first one that reads something is
+	/* Every feed must have every index asked for: an error comes now, not in the middle of
+	 * the results. The plan of the first feed stays; the first one to read something is
 	 * described. */
 	for (size_t i = list->n_feeds; r == 0 && i-- > 0;) {
 		r = list_plan(list, i);
@@ -284,8 +284,7 @@ static int list_next_by_key(struct kinf_listing *list, struct record *ret_record
 
 /* ---- in the order of a field -------------------------------------------- */
 
-/* Offers every feed's candidates; with an index of that order, only those that the page can
- * need. */
+/* Offers every feed's candidates; with an index of this order, only the page's possible ones. */
 static int list_fill(struct kinf_listing *list)
 {
 	const char *path = path_text(list->query.sort_path);

@@ -67,7 +67,7 @@ static int past_record(struct snapshot *snapshot, uint64_t seq, struct record *r
 	return r < 0 ? r : journal_walk_next(log, ret_record);
 }
 
-/* Writes when the first record from SEQ on was recorded; "" if that is not known. */
+/* Writes the time of the first record from SEQ on; "" if it is not known. */
 static void past_time_text(struct snapshot *snapshot, uint64_t seq, char text[TIMESTAMP_SIZE])
 {
 	struct record record;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The past: a snapshot that shows the state as of an earlier event.
+ * The past: a snapshot of the state as of an earlier event.
  *
  *	past_parse(text, now_ns, &when)            an event, a time, or how long ago
  *	past_enter(snapshot, &when)                from here on it shows that state
  *	kinf_get(), kinf_list(), kinf_history(), kinf_index_values() ...
  *
- * A feed that was listed later, or whose history is no longer kept, gives KINF_GONE with a
- * sentence.
+ * A feed listed later, or without its history, gives KINF_GONE with a sentence.
  */
 #ifndef READER_PAST_H
 #define READER_PAST_H
@@ -17,7 +16,7 @@
 
 struct past {
 	uint64_t event;   /* 0: find it by the time */
-	uint64_t time_ns; /* CLOCK_REALTIME; 0: that of the event */
+	uint64_t time_ns; /* CLOCK_REALTIME; 0: the event's time */
 };
 
 /* Reads an event number, an RFC 3339 time, or a duration before NOW_NS. Returns 0 or ERR_SYNTAX. */

@@ -20,7 +20,7 @@ void plan_release(struct plan *plan)
 	*plan = (struct plan){0};
 }
 
-/* Terms point into one text buffer, which may move while it grows: until all are there, data holds
+/* Terms point into one text buffer, and it may move while it grows: until all are there, data holds
  * an offset into it. */
 static int plan_add(struct plan *plan, uint32_t definition, size_t offset, bool asked)
 {

@@ -50,9 +50,9 @@ void plan_describe(const struct plan *plan, const struct query *query, char *tex
  * postings. */
 void plan_describe_checks(const struct query *query, bool driven, char *text, size_t size);
 
-/* Returns true if an index of the field finds all objects that meet NEED: one value of a narrow
- * path. A field that is absent has no term, and neither has an empty value; an object with very
- * many values has none of them (terms.h). */
+/* Returns true if an index of the field finds all objects matching NEED: one value of a narrow
+ * path. An absent field has no term, and neither has an empty value; an object with very many
+ * values has none of them (terms.h). */
 bool plan_may_use_index(const struct selector_requirement *need);
 
 /* Checks a version by its key and the index. Returns: FOUND, NOT_FOUND. */

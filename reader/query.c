@@ -82,7 +82,7 @@ static int query_read_token(struct query *query, const char *text)
 	int r = base64url_get(text, &query->token);
 	size_t size = query->token.size;
 
-	/* Room for a NUL, which makes the smallest key after a key, before anything borrows. */
+	/* Room for a NUL (makes the smallest key after a key), before anything borrows. */
 	buf_byte(&query->token, '\0');
 	if (r == 0)
 		r = buf_error(&query->token);

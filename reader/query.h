@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A query of kinf.h, checked and parsed once for all feeds it concerns, and the continue token
- * with which its next page begins.
+ * A query of kinf.h, checked and parsed once for all its feeds, and the continue token of its next
+ * page.
  *
  * All pages of a list show the state as of its first page (store/read/as_of.h). A token is
  * base64url of
@@ -10,8 +10,8 @@
  *	first 8 bytes of the journal's uuid, seq u64, RV (its size u8 first),
  *	of a sorted list the sort value, key
  *
- * The value and the key are those of the last object given; the next page begins after it. A
- * token is refused by a query for anything else: its pages would be no list.
+ * The value and the key are those of the last object given; the next page begins after it. A token
+ * is refused by a query for anything else: its pages would be no list.
  */
 #ifndef READER_QUERY_H
 #define READER_QUERY_H
@@ -58,7 +58,7 @@ struct query {
 int query_init(struct query *query, const struct kinf_query *given);
 void query_release(struct query *query);
 
-/* Returns: 0; ERR_SYNTAX: the query selects or sorts by a field that the feed drops. */
+/* Returns: 0; ERR_SYNTAX: the query selects or sorts by a dropped field. */
 int query_check_feed(const struct query *query, const struct feed_definition *feed);
 
 /* Returns: 0; ERR_SYNTAX: the term's value lacks parts of its compound index. */

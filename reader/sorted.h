@@ -38,14 +38,14 @@ int sorted_new(struct snapshot *snapshot, const struct snapshot_feed *feeds,
 	const struct query *query, struct sorted **ret_sorted);
 void sorted_free(struct sorted **sorted);
 
-/* Offers an object that plan_accepts(); the rest is checked here. */
+/* Offers an object accepted by plan_accepts(); the rest is checked here. */
 int sorted_offer(struct sorted *sorted, const struct plan *plan, size_t feed, struct bytes key,
 	const struct index_entry *entry);
 void sorted_end(struct sorted *sorted);
 /* Returns: FOUND, END. ITEM is borrowed. */
 int sorted_next(struct sorted *sorted, const struct sorted_item **ret_item);
 
-/* Reads the sort value of a body, from which it borrows. */
+/* Reads the sort value of a body, and borrows from it. */
 int sorted_value(const struct sorted *sorted, struct bytes body, struct sort_value *ret_value);
 /* Returns true if an object with this value and key belongs between the page's beginning and the
  * last kept one. */

@@ -139,7 +139,7 @@ static int order_offer_postings(struct order *order, const struct order_value *v
 	return r < 0 ? r : 0;
 }
 
-/* By the names, which are in order: until the page is full of better ones. */
+/* By the names in order: until the page is full of better ones. */
 static int order_offer_names(struct order *order, const struct order_value *value)
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;

@@ -11,9 +11,9 @@
 #include "reader/candidates.h"
 #include "reader/sorted.h"
 
-/* Offers the objects of CANDIDATES' feed, number FEED of the list, that the page can need;
- * CANDIDATES is not open. Returns: 0; NOT_FOUND: no index has that order, or the plan's own
- * candidates cost less. */
+/* Offers the objects of CANDIDATES' feed, number FEED of the list, possible on the page; CANDIDATES
+ * is not open. Returns: 0; NOT_FOUND: no index has this order, or the plan's own candidates cost
+ * less. */
 int sorted_walk(struct sorted *sorted, const struct candidates *candidates, size_t feed);
 
 #endif

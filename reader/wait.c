@@ -26,7 +26,7 @@ struct waiter {
 	uint64_t end_ns; /* monotonic; 0: never */
 };
 
-/* Before the check, so that no wake-up is missed. */
+/* Before the check: no wake-up is missed. */
 static void waiter_look(struct waiter *waiter)
 {
 	int runtime = home_runtime_fd(store_home(waiter->kinf->store));
@@ -137,7 +137,7 @@ struct wait_version {
 };
 
 /* Waits first until the journal has the version, i.e. all checkpoints have reached it, then until
- * all records of that time are visible. */
+ * all records up to then are visible. */
 static int has_version(struct kinf_snapshot *snapshot, void *arg)
 {
 	struct wait_version *wanted = arg;

@@ -2,9 +2,9 @@
 /*
  * kinf_who: the pods behind an address, a container, a uid or a process of this machine.
  *
- * Each of them is a field of pods. Those that have it now are found by the index of that field if
- * there is one (`resolve` in kinf.yaml makes them), else all are read. Those that had it are found
- * by a walk over the retained changes.
+ * Each of them is a field of pods. Present pods are found by the index of the field if there is one
+ * (`resolve` in kinf.yaml makes them), else all are read. Former pods are found by a walk over the
+ * retained changes.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -26,7 +26,7 @@
 #define VALUE_SIZE   200
 #define PATHS_MAX    3
 
-/* A value of pods, and the fields that may have it; they end with NULL. */
+/* A value of pods, and the fields it may be in; they end with NULL. */
 struct who_value {
 	const char *const *paths;
 	char text[VALUE_SIZE];
@@ -106,7 +106,7 @@ static void who_read_line(const char *line, struct who *who)
 	}
 }
 
-/* Reads whose the process PID of this machine is. $HOST_PROC: the machine's /proc in a container,
+/* Reads the owner of process PID of this machine. $HOST_PROC: the machine's /proc in a container,
  * as other agents name it. Returns: 0; NOT_FOUND; ERR_SYNTAX. */
 static int who_read_process(struct who *who, const char *pid)
 {
@@ -246,7 +246,7 @@ static int who_find_index(struct who *who, struct who_index *index)
 		set->feeds[0].definition.id, who_is_index_of, index);
 }
 
-/* Gives the pods that have the value; TERM: the index that finds them, NULL: all are read. */
+/* Gives the pods with the value; TERM: its index, NULL: all are read. */
 static int who_list(struct who *who, const struct kinf_term *term)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;

@@ -310,7 +310,7 @@ static int informer_give_turns(struct kinf_informer *informer, struct informer_r
 			if (r >= 0)
 				continue;
 			h->failed = true;
-			/* A walk that can't begin is retried a second later. */
+			/* A walk is retried a second later if it can't begin. */
 			h->retry_ns = h->error && h->options.on_error
 					      ? proc_monotonic_ns() + CHECK_NS
 					      : 0;
@@ -434,7 +434,7 @@ int kinf_informer_run(struct kinf_informer *informer, int stop_fd)
 void kinf_informer_stop(struct kinf_informer *informer)
 {
 	if (kinf_is_forked(informer->kinf))
-		return; /* the descriptor is also the parent's, and that would stop */
+		return; /* the descriptor is also the parent's, and would stop */
 	/* Pairs with the acquire in informer_is_stopped. */
 	__atomic_store_n(&informer->stopped, 1, __ATOMIC_RELEASE);
 	wake_stop(&informer->wake);

@@ -32,7 +32,7 @@ struct kinf_handler {
 	uint32_t magic;
 	struct kinf_informer *informer;
 	struct kinf_handler *next;
-	struct kinf_handler_options options; /* without the filter, which is the caller's */
+	struct kinf_handler_options options; /* without the filter; it is the caller's */
 	struct filter filter;
 	bool filtered;         /* there is a filter */
 	bool has_indexes;      /* the filter knows the indexes of the present feeds */
@@ -53,7 +53,7 @@ struct kinf_handler {
 	size_t sweep_at;
 	bool sync_owed; /* it continues from a position: on_sync comes first, without objects */
 	uint8_t journal[16]; /* of the seqs in keys, and of: */
-	/* an index with this applied seq shows all that the handler was given */
+	/* an index with this applied seq shows all events given to the handler */
 	uint64_t newest;
 	struct resync_handler resync;
 	bool resync_owed;
@@ -92,7 +92,7 @@ struct kinf_informer {
 	struct resync resync;
 	bool own_resync, own_jitter; /* the caller's, not the feed's */
 	bool started, dispatching, running, freed;
-	/* FREED before an event of that position was given: the cursor stays */
+	/* FREED before an event of its position was given: the cursor stays */
 	bool left_out;
 	struct wake wake;
 	/* The feeds of the name. */
@@ -101,7 +101,7 @@ struct kinf_informer {
 	size_t n_feeds;
 	uint8_t journal[16];
 	uint64_t last; /* the log's last event number when they were found */
-	/* the event number at which all of them were listed; UINT64_MAX: not yet */
+	/* the event number with all of them listed; UINT64_MAX: not yet */
 	uint64_t listed;
 	uint64_t checked_ns;
 	struct informer_state *states;
@@ -121,8 +121,8 @@ struct kinf_informer {
 int handler_new(struct kinf_informer *informer, const struct kinf_handler_options *options,
 	struct kinf_handler **ret_handler);
 void handler_free(struct kinf_handler **handler);
-/* Finds the indexes of its filter, unless that was done for these feeds. Returns: 0, AGAIN,
- * ERR_NO_INDEX, ERR_NO_FEED, ERR_SYNTAX (query_check_feed()). */
+/* Finds the indexes of its filter, unless done for these feeds. Returns: 0, AGAIN, ERR_NO_INDEX,
+ * ERR_NO_FEED, ERR_SYNTAX (query_check_feed()). */
 int handler_find_indexes(struct kinf_handler *handler);
 /* Begins its walk; the feeds and the indexes of its filter are known. */
 int handler_begin(struct kinf_handler *handler);
@@ -174,11 +174,11 @@ bool wake_read(struct wake *wake);
 /* Waits until there is something to read, or STOP_FD (-1: none) is readable. Returns: 0; END:
  * STOP_FD is; errors. */
 int wake_wait(struct wake *wake, int stop_fd);
-/* Connects to the reflector's doorbell unless it is connected. Comes before the search for work, so
- * that the bell rings for all later changes. Pauses 1, 2, 4 .. 16 s after failed attempts. */
+/* Connects to the reflector's doorbell unless it is connected. Comes before the search for work:
+ * the bell rings for all later changes. Pauses 1, 2, 4 .. 16 s after failed attempts. */
 void wake_connect(struct wake *wake, int runtime_fd, uint64_t now);
 /* Makes the descriptor readable at AT_NS (monotonic) at the latest. An earlier time stays, so only
- * a time before that one costs a system call. */
+ * a still earlier one costs a system call. */
 int wake_arm(struct wake *wake, uint64_t at_ns);
 
 void wake_stop(struct wake *wake);

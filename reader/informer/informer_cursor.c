@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The named cursor of an informer: for each feed the position of the slowest handler. It is written
- * only while all handlers are synced, because before that there is no position to continue from.
+ * only while all handlers are synced: before, there is no position to continue from.
  *
  * Positions move also without callbacks. Then the cursor is written every 5 s, even if the user
- * commits by hand, so that the journal can drop history.
+ * commits by hand, and the journal can drop history.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ int informer_cursor_begin(struct kinf_informer *informer, struct follow_options 
 	if (!cursor_is_of(begin, informer->feeds, informer->n_feeds))
 		return LAPPED;
 	/* Before the first list of a feed a follower at the event number knew at most an earlier
-	 * feed of that name; after the newest event it was in another store. */
+	 * feed of the name; after the newest event it was in another store. */
 	if (informer->from &&
 		(informer->from < informer->listed || informer->from > informer->last))
 		return LAPPED;

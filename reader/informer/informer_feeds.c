@@ -66,7 +66,7 @@ static int informer_check_state(void *arg, const struct kinf_feed_info *status)
 	return differs && informer->freed ? END : 0;
 }
 
-/* Reports each feed that left the name once as gone. Returns: 0; END: the callback has freed the
+/* Reports each removed feed of the name once as gone. Returns: 0; END: the callback has freed the
  * informer. */
 static int informer_report_gone(struct kinf_informer *informer, const struct feed_set *set)
 {
@@ -89,8 +89,8 @@ static int informer_report_gone(struct kinf_informer *informer, const struct fee
 	return 0;
 }
 
-/* SET: the feeds of the name; NULL: none. A feed comes after the one it replaces, so that the last
- * state of a name is not "gone". */
+/* SET: the feeds of the name; NULL: none. A feed comes after the one it replaces, so the last state
+ * of a name is not "gone". */
 static int informer_report_states(struct kinf_informer *informer, const struct feed_set *set)
 {
 	if (!informer->on_state)
@@ -132,8 +132,8 @@ int informer_check_feeds(struct kinf_informer *informer, uint64_t now)
 	r = feed_set_get(informer->snapshot, informer->feed, &set);
 	if (r == FOUND || r == AGAIN) {
 		informer_resync_update(informer, set);
-		/* The name may stand for a feed that is not followed, e.g. of a newly configured
-		 * namespace. The walks notice a removed feed. */
+		/* The name may stand for an unfollowed feed, e.g. of a newly configured namespace.
+		 * The walks notice a removed feed. */
 		for (size_t i = 0; informer->feeds && r != GONE && i < set->n; i++) {
 			bool followed = !set->feeds[i].visible;
 

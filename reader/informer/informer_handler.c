@@ -290,7 +290,7 @@ static int handler_give(struct kinf_handler *h, const struct follow_item *item, 
 	}
 }
 
-/* Reads an item as handler_next() does. A handler that continued from a position is synced once the
+/* Reads an item as handler_next() does. A handler continuing from a position is synced once the
  * position is known to be kept. */
 static int handler_walk(struct kinf_handler *h, int *ret_calls)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which resync period counts: the handler's own (KINF_OWN_RESYNC), else the informer's own, else
- * `resync` of the feed in kinf.yaml. The last one is in the feed's definition in the journal, so
- * it is read whenever the feeds are checked, and counts from then on.
+ * The effective resync period: the handler's own (KINF_OWN_RESYNC), else the informer's own, else
+ * `resync` of the feed in kinf.yaml. The last one is in the feed's definition in the journal, so it
+ * is read whenever the feeds are checked, and counts from then on.
  */
 #include "common/proc.h"
 #include "reader/informer/informer.h"
@@ -44,8 +44,8 @@ void informer_resync_update(struct kinf_informer *informer, const struct feed_se
 	struct resync *resync = &informer->resync;
 	uint64_t now = proc_monotonic_ns(), least = 0;
 
-	/* The feeds are of one configuration entry, and their periods differ only for the short
-	 * time in which a reload changes one after the other. */
+	/* The feeds are of one configuration entry. Their periods differ only while a reload
+	 * changes them one by one. */
 	for (size_t i = 0; i < set->n; i++) {
 		uint64_t ns = set->feeds[i].definition.resync_ns;
 

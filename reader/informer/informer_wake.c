@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The descriptor of kinf_informer_fd: an epoll of the reflector's doorbell, which sends a byte
- * after a batch was committed, of a timer for everything that no batch announces (resyncs,
- * positions, states), and of the stop. Without a doorbell, or after it hung up, the timer is
- * short.
+ * The descriptor of kinf_informer_fd: an epoll of three descriptors. The reflector's doorbell sends
+ * a byte after each commit of a batch; a timer covers events without a batch (resyncs, positions,
+ * states); the third is the stop. Without a doorbell, or after it hung up, the timer is short.
  */
 #include <errno.h>
 #include <poll.h>
@@ -55,8 +54,8 @@ void wake_close(struct wake *wake)
 	cleanup_fd(&wake->epoll);
 }
 
-/* Asks the reflector for a byte after its next commit. The caller then checks what there is, so
- * that a batch published before this byte arrives is not missed. */
+/* Asks the reflector for a byte after its next commit. The caller checks for work afterwards, so a
+ * batch published before this byte arrives is not missed. */
 static bool wake_arm_bell(const struct wake *wake)
 {
 	return send(wake->bell, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
@@ -103,7 +102,7 @@ bool wake_read(struct wake *wake)
 				wake->pause_ns = BELL_PAUSE_MIN_NS;
 			if (size > 0 ? !wake_arm_bell(wake)
 				     : size == 0 || (errno != EAGAIN && errno != EINTR))
-				cleanup_fd(&wake->bell); /* which removes it from the epoll */
+				cleanup_fd(&wake->bell); /* removes it from the epoll too */
 		}
 	}
 	return stop;

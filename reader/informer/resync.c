@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/informer/resync.h"
 
-/* Keeps a configured number within limits, so that no sum of times overflows. */
+/* Keeps a configured number within limits: no sum of times overflows. */
 static uint64_t resync_bounded(uint64_t ns)
 {
 	if (ns && ns < RESYNC_MIN_NS)
@@ -22,8 +22,8 @@ static uint64_t resync_period(const struct resync *resync, uint64_t wanted_ns)
 	return wanted_ns < resync->check_ns ? resync->check_ns : wanted_ns;
 }
 
-/* Delays the check by up to a share of its period, so that programs that were started together do
- * not all read at once. */
+/* Delays the check by up to a share of its period, to spread the reads of programs started
+ * together. */
 static void resync_set_next(struct resync *resync, uint64_t now)
 {
 	resync->next_ns = 0;
@@ -84,7 +84,7 @@ void resync_adjust(const struct resync *resync, struct resync_handler *handler, 
 	handler->next_ns = now + period_ns;
 }
 
-/* Keeps a check that is due earlier. */
+/* Keeps an earlier check. */
 void resync_check_sooner(struct resync *resync, uint64_t now)
 {
 	bool sooner =

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes when handlers get every object again, by the rules of client-go (docs/informer.md).
- * It reads no clock: callers pass the time. An informer checks its handlers every `check_ns`,
- * and a handler is due at the first check after its time has come. So its period is a multiple
- * of `check_ns`. A handler that is added before the start can make the checks more frequent; a
- * later one can't.
+ * Computes when handlers get every object again, by the rules of client-go (docs/informer.md). It
+ * reads no clock: callers pass the time. An informer checks its handlers every `check_ns`, and a
+ * handler is due at the first check after its time has come. So its period is a multiple of
+ * `check_ns`. A handler added before the start can make the checks more frequent; a later one
+ * can't.
  *
- * There are two differences from client-go. An informer without a period takes the one of the
- * first handler that asks for one; client-go gives that handler no resync. And the default may
- * change while the informer runs (kinf.yaml); then all periods are computed again, as if every
- * handler had been added before the start.
+ * There are two differences from client-go. An informer without a period takes the first period
+ * asked for by a handler; client-go gives the handler no resync. And the default may change while
+ * the informer runs (kinf.yaml); then all periods are computed again, as if every handler had been
+ * added before the start.
  */
 #ifndef READER_RESYNC_H
 #define READER_RESYNC_H
@@ -23,7 +23,7 @@
 
 /* The informer's part. Times are monotonic nanoseconds. */
 struct resync {
-	uint64_t default_ns; /* for handlers that do not ask */
+	uint64_t default_ns; /* for handlers without a period of their own */
 	uint64_t check_ns;   /* 0: no handler is ever due */
 	uint64_t next_ns;    /* the next check; 0: not started */
 	uint32_t jitter_percent;
@@ -34,12 +34,12 @@ struct resync {
 /* A handler's part. */
 struct resync_handler {
 	uint64_t asked_ns;  /* 0: none; RESYNC_DEFAULT */
-	uint64_t wanted_ns; /* that, or the default, within the limits; 0: none */
+	uint64_t wanted_ns; /* the asked period, or the default, within the limits; 0: none */
 	uint64_t period_ns; /* the one it gets */
 	uint64_t next_ns;
 };
 
-/* Adds a handler that asks for ASKED_NS (0: none; RESYNC_DEFAULT). Returns whether the check has
+/* Adds a handler asking for ASKED_NS (0: none; RESYNC_DEFAULT). Returns whether the check has
  * changed: then call resync_adjust for the other handlers. */
 bool resync_add(
 	struct resync *resync, struct resync_handler *handler, uint64_t asked_ns, uint64_t now);

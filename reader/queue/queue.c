@@ -5,11 +5,11 @@
  *
  * A key is dirty from the time it is added until it is handed out, and in work from then until
  * kinf_queue_done(). A dirty key not in work stands in line. A delayed key waits in a heap; a
- * thread that looks at the queue moves due keys into the line.
+ * thread looking at the queue moves due keys into the line.
  *
  * Waiting threads: at most one of them, the timekeeper, sleeps until the first delayed key is due,
- * all others sleep until they are woken. A woken thread, and one that leaves with a key, wakes the
- * next one if there is more to do. So one signal for each added key is enough and none is lost.
+ * all others sleep until they are woken. A woken thread, and one leaving with a key, wakes the next
+ * one if there is more to do. So one signal for each added key is enough and none is lost.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -35,7 +35,7 @@ struct queue_item {
 	struct queue_key key;
 	struct queue_item *next;      /* in line, if the caller has not set an order */
 	struct queue_item *work_next; /* in the list of the items in work */
-	struct queue_item **work_at;  /* the pointer to this item in that list; NULL: not in work */
+	struct queue_item **work_at;  /* the pointer to this item in the list; NULL: not in work */
 	uint64_t added_at, began_at;  /* ns */
 	struct queue_timer timer;     /* of a delayed key */
 	struct handled handled; /* the newest event of the callers since the key was handed out */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The delayed keys of a queue: a binary heap ordered by time. The queue embeds a queue_timer in
- * each of its items; the heap stores pointers to them and each timer knows its place, so that any
- * timer can be removed or moved to an earlier time.
+ * each of its items; the heap stores pointers to them and each timer knows its place: any timer can
+ * be removed or moved to an earlier time.
  */
 #ifndef READER_QUEUE_DELAYED_H
 #define READER_QUEUE_DELAYED_H
@@ -22,7 +22,7 @@ struct queue_delayed {
 	uint64_t turns;
 };
 
-/* Adds TIMER, or moves it to READY_AT if that is earlier. */
+/* Adds TIMER, or moves it to an earlier READY_AT. */
 int queue_delayed_add(struct queue_delayed *delayed, struct queue_timer *timer, uint64_t ready_at);
 void queue_delayed_remove(struct queue_delayed *delayed, struct queue_timer *timer);
 /* Returns the earliest timer, NULL if there is none. */
