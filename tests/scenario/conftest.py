@@ -20,7 +20,7 @@ from harness.simulator import Simulator
 from harness.store import Store
 from harness.tls import Authority
 
-# A shell starts what it runs in the background with SIGINT ignored, and every process below inherits that.
+# A shell starts background jobs with SIGINT ignored, and every process below inherits it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -52,7 +52,7 @@ class Workspace:
             yield from getattr(thing, "processes", [thing.process] if hasattr(thing, "process") else [])
 
     def add(self, thing):
-        """Registers a THING that runs already; close() stops it."""
+        """Registers a running THING; close() stops it."""
         self.started.append(thing)
         return thing
 
@@ -74,8 +74,8 @@ class Workspace:
         assert not problems, "\n".join(problems)
 
 
-# These files take a minute or more each and begin first: `make test` gives whole files to its processes, and one that began last
-# would run alone when all others have ended.
+# These files take a minute or more each and begin first: `make test` gives whole files to its
+# processes, and a late one would run alone at the end.
 LONG = ["test_serve_watch", "test_restart", "test_shared_blocks", "test_serve_review", "test_what_is_missing", "test_watch",
         "test_serve_hostile", "test_serve_product", "test_simulator", "test_serve_swarm", "test_serve_transport"]
 
@@ -95,11 +95,11 @@ def pytest_runtest_makereport(item, call):
             report.sections.append(("processes", workspace.report()))
 
 
-SHOWN_LINES = 80  # of the last 120, which `make test` shows when a test has failed
+SHOWN_LINES = 80  # of the last 120, shown by `make test` after a failure
 
 
 def message(report):
-    """Lines: what a failed test or fixture raised, and where the test was then."""
+    """Lines: the error of a failed test or fixture, and its place in the test."""
     places = [entry.reprfileloc for entry in getattr(getattr(report.longrepr, "reprtraceback", None), "reprentries", []) if entry.reprfileloc]
     if not places:  # e.g. a worker that crashed
         return report.longreprtext.splitlines()
@@ -108,7 +108,7 @@ def message(report):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Prints the failures once more at the end, each with a few lines, so that all of them are in the part that is shown."""
+    """Prints the failures once more at the end, each with a few lines, so all of them are in the part shown."""
     failed = [report for kind in ("failed", "error") for report in terminalreporter.stats.get(kind, [])]
     shown = failed[: SHOWN_LINES // 4]
     for report in shown:
@@ -139,7 +139,7 @@ def workspace():
 
 @pytest.fixture(scope="module")
 def shared():
-    """A workspace that all tests of a file share; for tests that only read."""
+    """A workspace shared by all tests of a file; for read-only tests."""
     yield from lifetime()
 
 
@@ -151,7 +151,7 @@ def simulator(workspace):
 
 @pytest.fixture
 def store(workspace, simulator):
-    """A store whose kubeconfig points at `simulator`; configure() it, then start daemons."""
+    """A store with a kubeconfig for `simulator`; configure() it, then start daemons."""
     return workspace.store(simulator=simulator)
 
 
@@ -163,7 +163,7 @@ def kinf(store):
 
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory):
-    """authority("name"): the CA of that name, made at the first call (harness/tls.py)."""
+    """authority("name"): the CA NAME, made at the first call (harness/tls.py)."""
     directory, made = tmp_path_factory.mktemp("authorities"), {}
     return lambda name: made.get(name) or made.setdefault(name, Authority(directory, name))
 

@@ -20,7 +20,7 @@ REFUSED = 401, UNAUTHORIZED
 
 
 def replace(path, text):
-    """Replaces the file in one step, as programs that rotate credentials do."""
+    """Replaces the file in one step, as a rotation of credentials does."""
     fresh = path.with_suffix(".new")
     fresh.write_bytes(text)
     os.rename(fresh, path)
@@ -35,7 +35,7 @@ def door(workspace, simulator, authority):
 
 
 def close_each(server):
-    """Closes each connection with what it has brought, as the death of a process does."""
+    """Closes each connection after its bytes, as a process's death does."""
     with contextlib.suppress(OSError):
         while True:
             server.accept()[0].close()
@@ -95,7 +95,7 @@ def test_an_http_server_that_is_named_as_https_is_told_as_that(simulator, store)
 
 
 def test_a_server_that_closes_the_tls_handshake_is_perhaps_no_tls_server(store):
-    """It has left bytes of ours unread, so the kernel resets the connection, and nothing that it has said arrives."""
+    """It has left bytes of ours unread, so the kernel resets the connection, and its last answer is lost."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         store.connect(f"https://127.0.0.1:{server.getsockname()[1]}")
@@ -111,7 +111,7 @@ def test_a_server_that_closes_the_tls_handshake_is_perhaps_no_tls_server(store):
 
 
 def test_a_server_that_was_killed_is_not_taken_for_one_without_tls(simulator, workspace, door, authority):
-    """It was killed during the handshakes in which the feeds came back, and the error asked about http://."""
+    """It was killed during the handshakes of returning feeds, and the error asked about http://."""
     path = workspace.add(TcpPath(door().port))
     store = workspace.store()
     store.connect(f"https://127.0.0.1:{path.port}", ca=authority("one").ca)
@@ -146,7 +146,7 @@ def test_k22_every_request_carries_the_impersonation_headers(workspace, simulato
 
 @pytest.fixture
 def kept(workspace, simulator):
-    """A store with 20 pods in the cluster; kept.file(NAME) is the path of a credential that the test rotates."""
+    """A store with 20 pods in the cluster; kept.file(NAME) is the path of a credential rotated by the test."""
     simulator.create("pods", 20)
     store = workspace.store()
     store.file = lambda name: store.directory / name
@@ -168,7 +168,7 @@ def test_credentials_that_are_not_sent_over_http_are_not_called_expired(workspac
 
 
 def test_an_exec_plugin_that_hangs_is_named(simulator, door, authority, workspace):
-    """With the time for which requests have waited for it: a cloud's command may ask a person, or a server that is away."""
+    """With the requests' waiting time: a cloud's command may ask a person, or a server out of reach."""
     front, store = door(refuse=lambda request: None if request["headers"]["Authorization"] == "Bearer T" else REFUSED), workspace.store()
     credential = '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "T"}}'
     plugin, go = store.directory / "plugin", store.directory / "go"

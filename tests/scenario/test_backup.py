@@ -20,7 +20,7 @@ from harness.store import Store, whole
 
 @pytest.fixture
 def full(simulator, store):
-    """A store in use with 300 pods, some of which have a past."""
+    """A store in use with 300 pods, some of them with a past."""
     simulator.create("pods", 300, size=3000)
     store.configure(whole("pods", indexes={"node": "spec.nodeName"}), retention={"time": "1h"}).daemons()
     store.wait_equal(simulator, "pods")
@@ -51,7 +51,7 @@ def another(full, path, workspace):
 
 
 def make(full, kind, name="b"):
-    """Makes a backup, and returns what kinf restore is given."""
+    """Makes a backup, and returns the arguments for kinf restore."""
     target = full.directory / name
     if kind == "directory":
         full.kinf("backup", f"{target}/", check=True)
@@ -146,7 +146,7 @@ def test_a_follower_of_the_store_before_begins_again(simulator, workspace, full)
 
 
 def test_tar_can_read_the_file(full):
-    """It unpacks to a store that can be read where it is."""
+    """It unpacks to a readable store."""
     backup = make(full, "file")
     assert os.stat(backup).st_mode & 0o077 == 0
     target = full.directory / "unpacked"
@@ -172,7 +172,7 @@ def test_a_file_is_replaced_and_a_directory_with_files_is_not(full):
 
 
 def test_a_device_is_not_replaced(full):
-    """A backup to /dev/null as root made a file of it, which all programs of the machine wrote to then."""
+    """A backup to /dev/null as root used to replace it by a file, and all programs wrote to it."""
     pipe, link, nowhere = full.directory / "pipe", full.directory / "link", full.directory / "nowhere"
     os.mkfifo(pipe)
     link.symlink_to(pipe)
@@ -237,7 +237,7 @@ def test_wrong_usage_and_places_that_do_not_exist(full):
 @pytest.mark.parametrize("command", ["backup", "restore"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interruption_leaves_nothing(full, command, number):
-    """After SIGKILL the next command for the same place removes what is left."""
+    """After SIGKILL the next command for the same place removes the leftovers."""
     backup, target = make(full, "file"), full.directory / "target"
     argv = ["backup", target] if command == "backup" else ["restore", backup, target]
     process = full.follower(*argv, name=command, env={"KINF_FAIL": "compact.slice:1:pause=1500"})
@@ -303,7 +303,8 @@ def test_a_file_that_is_no_backup_is_refused(full):
         (full.directory / "bad").write_bytes(content)
         result = full.kinf("restore", full.directory / "bad", full.directory / "target")
         if result.status == 0 and name.startswith("byte"):
-            # A byte that counts for nothing: the time of a header is under its checksum, padding and manifest are not.
+            # A byte without meaning: the time of a header is under its checksum, padding and
+            # manifest are not.
             subprocess.run(["rm", "-r", full.directory / "target"], check=True)
             continue
         assert result.status == 1 and result.stderr.splitlines()[-1].startswith("Error: "), (name, result)
@@ -314,7 +315,7 @@ def test_a_file_that_is_no_backup_is_refused(full):
 def test_a_backup_of_another_format_is_for_its_own_version(full, kind):
     backup = make(full, kind)
     (held,) = [backup] if kind == "file" else backup.glob("journal/gen-*/STATE")
-    # The journal's STATE is the first of the file; no checksum of a tar covers what is in a file.
+    # The journal's STATE is the first of the file; a tar has no checksum of its files' contents.
     changed, n = re.subn(rb"\nformat \d\n", b"\nformat 1\n", held.read_bytes(), count=1)
     assert n == 1
     held.write_bytes(changed)
@@ -349,7 +350,7 @@ def test_a_link_in_a_tar_is_refused(full):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to any group")
 def test_a_restored_store_gets_the_group_of_its_configuration(simulator, workspace, full):
-    """A backup has no group; the daemons give the files to the one that kinf.yaml names."""
+    """A backup has no group; the daemons give the files to the group in kinf.yaml."""
     full.kinf("restore", make(full, "file"), full.directory / "restored", check=True)
     other = another(full, full.directory / "restored", workspace)
     other.configure(whole("pods"), group="nogroup")

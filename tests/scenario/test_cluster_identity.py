@@ -20,8 +20,8 @@ def hide_namespace(request):
 
 @pytest.fixture
 def world(workspace, simulator, authority):
-    """world(): (store, door) with 20 pods listed and watched through a reverse proxy that hides kube-system.
-    store.feeding is the reflector."""
+    """world(): (store, door) with 20 pods listed and watched through a reverse proxy without
+    kube-system. store.feeding is the reflector."""
 
     def make(refuse=hide_namespace):
         simulator.create("pods", 20)
@@ -38,7 +38,7 @@ def world(workspace, simulator, authority):
 
 
 def rotate(store, door, authority):
-    """Gives the server a certificate of another CA, and the kubeconfig's CA file that CA."""
+    """Gives the server a certificate of another CA, and the kubeconfig's CA file this CA."""
     door.show(authority.issue("server", "IP:127.0.0.1"))
     (store.directory / "ca.crt").write_bytes(authority.ca.read_bytes())
 

@@ -275,7 +275,7 @@ def test_pages_hold_each_object_once(cluster):
 
 
 def test_pages_under_change_skip_and_repeat_nothing(simulator, store):
-    """An object that exists during the whole walk comes exactly once."""
+    """An object present during the whole walk comes exactly once."""
     simulator.create("pods", 200)
     store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
@@ -283,7 +283,8 @@ def test_pages_under_change_skip_and_repeat_nothing(simulator, store):
     simulator.churn("pods", 200, 0)
     found, token = page(store, "pods", 40)
     while token:
-        # A fixed number a page: the number of objects that a churn rate deletes would depend on how long a page takes.
+        # A fixed number a page: with a churn rate the number of deletions would depend on the time
+        # of a page.
         simulator.delete_many("pods", 10)
         simulator.create("pods", 10, prefix=f"new-{len(found)}-")
         more, token = page(store, "pods", 40, token)
@@ -334,7 +335,7 @@ def test_at_least_rv_shows_a_client_its_own_write(simulator, store):
 
 
 def test_at_least_rv_of_a_namespace_does_not_wait_for_a_quiet_one(simulator, store):
-    """A feed in which nothing happens comes to a resourceVersion with the next bookmark."""
+    """A quiet feed comes to a resourceVersion with the next bookmark."""
     simulator.put("pods", {"metadata": {"name": "a", "namespace": "web"}})
     store.configure(whole("pods", namespaces=["web", "shop"])).daemons()
     store.wait_equal(simulator, "pods")
@@ -382,7 +383,7 @@ def test_status_prints_a_table(kinf):
 
 
 class OnTerminal(Process):
-    """A process whose standard error is a terminal; `log` is the text that it has written there."""
+    """A process with a terminal as its standard error; `log` is the text written there."""
 
     def start(self):
         self.shown = ""
@@ -659,7 +660,7 @@ def test_a_configuration_file_given_by_option_is_always_read(simulator, store):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_command_that_is_process_1_ends_by_a_signal(simulator, store, number):
-    """An init container that waits for a feed; the kernel gives process 1 no signal that has no handler."""
+    """An init container waiting for a feed; the kernel gives process 1 only signals with a handler."""
     store.configure("pods")
     store.daemons()
     store.wait_synced("pods")

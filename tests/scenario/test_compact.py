@@ -19,7 +19,7 @@ OLD = "an-old-value-of-a-pod-that-was-replaced"
 
 
 def files_with(store, text):
-    """The files of store and runtime directory that hold TEXT, in any of their bytes."""
+    """The files of store and runtime directory with TEXT in any of their bytes."""
     found = []
     for top in (store.path, store.runtime):
         for path in top.rglob("*"):
@@ -34,7 +34,7 @@ def feeds(*names, **settings):
 
 @pytest.fixture
 def removed(simulator, store):
-    """A store with daemons whose feed of Secrets was removed, and in which a pod has a replaced value."""
+    """A store with daemons, a removed feed of Secrets, and a pod with a replaced value."""
     simulator.create("pods", 300, size=3000)
     for i in range(40):
         meta = {"name": f"s-{i}", "namespace": "web", "labels": {"l": f"{LABEL}-{i}"}}
@@ -61,7 +61,7 @@ def taken(store):
 
 
 def gone(store):
-    """Asserts that nothing of the Secrets is left but their names."""
+    """Asserts that only the names of the Secrets are left."""
     assert files_with(store, MARK) == [] and files_with(store, LABEL) == []
 
 
@@ -163,7 +163,7 @@ def test_no_follower_begins_again(simulator, removed):
 
 
 def test_snapshots_that_are_held_go_on_being_read(simulator, removed):
-    """A reader that is in the middle of a list when the files are replaced."""
+    """A reader in the middle of a list at the replacement of the files."""
     page = removed.kinf("get", "pods", "--limit", "10", "-o", "json", check=True).json
     removed.kinf("compact", check=True)
     token = page["metadata"]["continue"]
@@ -173,7 +173,7 @@ def test_snapshots_that_are_held_go_on_being_read(simulator, removed):
 
 
 def test_a_frozen_reader_of_replaced_files_is_shown_until_it_ends(simulator, removed):
-    """It keeps the space of files that have no name any more."""
+    """It keeps the space of unlinked files."""
     reader = removed.process("reader", [program("programs/reader"), "pods"]).start()
     eventually(lambda: reader.lines)
     reader.send(signal.SIGSTOP)

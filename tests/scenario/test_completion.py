@@ -127,7 +127,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def read(self):
-        """Adds what is printed within a moment to `seen`. Returns whether a program may print more."""
+        """Adds the text printed within a moment to `seen`. Returns whether a program may print more."""
         if not select.select([self.fd], [], [], 0.2)[0]:
             return True
         try:
@@ -138,15 +138,15 @@ class Terminal:
         return True
 
     def expect(self, pattern):
-        """Waits until PATTERN was printed after what was expected before."""
+        """Waits for PATTERN after the last match."""
         end = time.monotonic() + 20 * PATIENCE
         while not (found := re.search(pattern, self.seen)):
             assert self.read() and time.monotonic() < end, f"{pattern!r} is not in {self.seen!r}"
         self.seen = self.seen[found.end() :]
 
     def close(self):
-        """Ends the shell, and what runs in it, before the terminal: a program of the address sanitizer whose
-        terminal vanishes spins in its leak check for ever."""
+        """Ends the shell and its children before the terminal: a program of the address sanitizer
+        spins in its leak check for ever if its terminal vanishes."""
         end = time.monotonic() + PATIENCE
         self.type("\x03\nexit\n")
         while self.read() and time.monotonic() < end:
@@ -168,7 +168,7 @@ def test_a_shell_completes(store, shell, tmp_path):
     try:
         terminal.type(setup + "; echo rea''dy\n")
         terminal.expect("\nready")
-        # The output of the line shows the words that it was completed to.
+        # The output of the line shows the completed words.
         terminal.type("kinf ge\tpo\t-n w\t--index node=n1\t-o na\t\n")
         terminal.expect("\npod/web-1")
         terminal.type("kinf describe nodes node-1\t--store=/nowh\t\n")

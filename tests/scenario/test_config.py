@@ -67,7 +67,7 @@ def test_run_without_its_configuration_is_not_to_be_started_again(tmp_path):
 
 
 def test_an_empty_address_is_not_the_default_one(tmp_path):
-    """As of a variable of a script that is not set."""
+    """As of a script's unset variable."""
     for option in (["--serve", ""], ["--serve="]):
         result = run_command([program("kinf"), "run", "--watch", "pods", *option], {"KINF_STORE": str(tmp_path / "store")})
         assert result.status == 2 and "option --serve: its value is empty" in result.stderr, result
@@ -104,7 +104,7 @@ def test_run_works_from_options_without_a_file(simulator, store):
 
 @pytest.fixture(params=["daemons", "run"])
 def running(request, simulator, store):
-    """Daemons with two live feeds; gives a function that makes them read kinf.yaml again."""
+    """Daemons with two live feeds; gives a function to make them read kinf.yaml again."""
     simulator.create("pods", 10)
     simulator.create("nodes", 2)
     simulator.create("deployments.apps", 3)
@@ -282,7 +282,7 @@ def test_config_check_finds_what_can_not_run(simulator, store, authority):
         line = next(n for n, text in enumerate(store.config.read_text().splitlines(), 1) if key.split(".")[-1] + ":" in text.replace('"', ""))
         assert bad.status == 1 and bad.stdout == "" and words in bad.stderr, bad
         assert len(bad.stderr.splitlines()) == 1 and bad.stderr.startswith(f"Error: {store.config}:{line}: {key}: "), bad
-    # What an option names is in no line of the file.
+    # An option's value is in no line of the file.
     store.configure("pods", cluster={"kubeconfig": there, "context": "simulated"})
     bad = store.kinf("config", "check", "--context", "nowhere", "--config", store.config)
     assert bad.status == 1 and bad.stderr == f"Error: '{there}': context 'nowhere' does not exist\n", bad
@@ -315,7 +315,7 @@ def test_the_error_of_a_bad_reload_ends_with_a_good_one(simulator, store):
 
 
 def test_a_mistake_in_the_file_keeps_no_reader_from_the_store(simulator, store):
-    """Readers find the store by that file, which people edit while they read; only programs that run need all of it."""
+    """Readers find the store by this file, edited by people meanwhile; only daemons need all of it."""
     simulator.create("pods", 3)
     store.configure("pods")
     store.run()
@@ -330,7 +330,7 @@ def test_a_mistake_in_the_file_keeps_no_reader_from_the_store(simulator, store):
         assert word in result.stderr and "only 'store' is used of this file" in result.stderr, result
     store.config.write_text(good.replace("store:", "stor:") + "store: [x]\n")
     assert store.kinf("get", "pods", env=by_file).status == 1
-    # Which store is meant can't be known.
+    # The store is ambiguous.
     for text in (good.replace("store:", "stor:") + "  x: [\n", good + f"store: {store.directory}\n", good + "store: [x\n"):
         store.config.write_text(text)
         assert store.kinf("get", "pods", env=by_file).status == 1, text

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections to the API server: feeds share few of them, leave dead ones, and reconnect spread over time after an
-outage. nghttpx, which runs before the simulated cluster, speaks HTTP/2."""
+"""Connections to the API server: feeds share few of them, leave dead ones, and reconnect spread
+over time after an outage. nghttpx, run before the simulated cluster, speaks HTTP/2."""
 
 import os
 import pathlib
@@ -17,12 +17,13 @@ QUICK = {"timeouts": {"connect": "1s", "answer": "1s", "silence": "1s"}, "backof
 
 
 def spread(n):
-    """A feed of N namespaces, which the reflector lists and watches one by one: N watches."""
+    """A feed of N namespaces, listed and watched one by one: N watches."""
     return {"resource": "pods", "drop": [], "namespaces": [f"ns-{i}" for i in range(n)]}
 
 
 class Way:
-    """A store whose reflector reaches the simulator through a TcpPath, and through nghttpx if there is a CERTIFICATE."""
+    """A store with a reflector reaching the simulator through a TcpPath, and through nghttpx if
+    there is a CERTIFICATE."""
 
     def __init__(self, workspace, simulator, certificate=None, **front):
         self.workspace, self.simulator, self.certificate = workspace, simulator, certificate
@@ -127,8 +128,8 @@ def test_c60_watches_leave_a_silent_connection_without_a_list(simulator, way, pl
 
 
 def test_quiet_watches_on_one_connection_are_renewed_one_at_a_time(simulator, way):
-    """Twenty watches share a connection that is silent for longer than timeouts.silence. To find out whether it is dead
-    the reflector renews one watch, not all."""
+    """Twenty watches share a connection, silent for longer than timeouts.silence. To check the
+    connection the reflector renews one watch, not all."""
     simulator.settings(bookmarkMs=0)
     way = way()
     reflector = way.store.configure(spread(20), **QUICK).reflector()
@@ -193,15 +194,16 @@ def test_list_concurrency_limits_parallel_lists(simulator, store):
 
 
 def received(pid):
-    """Bytes that wait in the sockets of a process."""
+    """Bytes waiting in the sockets of a process."""
     links = [os.readlink(path) for path in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
     rows = [line.split() for line in pathlib.Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
     return sum(int(row[4].partition(":")[2], 16) for row in rows if f"socket:[{row[9]}]" in links)
 
 
 def test_the_end_of_a_list_is_seen_that_waited_in_the_socket(simulator, way):
-    """libcurl read a list in the turn of a watch of the same connection until its buffer of 64 KiB was full, and forgot
-    the end of the list, which had come with its last bytes, until something else arrived there: some bookmark."""
+    """libcurl read a list in the turn of a watch of the same connection until its buffer of 64 KiB
+    was full. It forgot the end of the list among its last bytes until something else arrived there:
+    some bookmark."""
     simulator.settings(bookmarkMs=0)
     way = way()
     reflector = way.store.configure(spread(10), "services").reflector()

@@ -10,7 +10,7 @@ from harness.store import whole
 
 
 def checks(simulator, resource="pods"):
-    """The lists that checks make (of an exact resourceVersion), first pages only."""
+    """The lists made by checks (of an exact resourceVersion), first pages only."""
     return [r for r in simulator.requests(verb="list", resource=resource) if "Match=Exact" in r["query"]]
 
 
@@ -53,7 +53,7 @@ def test_a_lost_event_is_found_and_repaired(simulator, store, change):
 
 
 def test_checks_during_changes_cause_no_relist(simulator, store):
-    """Objects change while a check runs; those changes are newer than the resourceVersion that it compares."""
+    """Objects change while a check runs; the changes are newer than the compared resourceVersion."""
     simulator.create("pods", 200)
     reflector = watching(simulator, store, whole("pods", pageSize=20))
     simulator.churn("pods", 200)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control socket, and the commands that use it: reload, relist, rebuild-index; clusters, metrics, remove-store."""
+"""The control socket, and its commands: reload, relist, rebuild-index; clusters, metrics, remove-store."""
 
 import os
 import random
@@ -36,7 +36,7 @@ def runtime(store):
 
 def dial(path):
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    connection.connect(str(path))  # waits for a place among those that are not accepted yet
+    connection.connect(str(path))  # waits for a place in the accept queue
     connection.settimeout(20 * PATIENCE)
     return connection
 
@@ -100,7 +100,7 @@ def test_what_is_no_command_is_refused(running):
 
 
 def test_random_bytes_and_silent_peers_do_not_disturb(simulator, running):
-    """More connections than there are places, some silent, some with random bytes, some that never read."""
+    """More connections than places, some silent, some with random bytes, some without reads."""
     chance = random.Random(7)
     kept = []
     for _ in range(200):
@@ -119,7 +119,7 @@ def test_random_bytes_and_silent_peers_do_not_disturb(simulator, running):
 
 
 def test_a_command_that_finds_no_place_says_so(running):
-    """Not that the daemon has ended: it refuses before it reads the command."""
+    """It does not say "the daemon has ended": it refuses before it reads the command."""
     reflector = next(process for process in running.processes if process.name == "kinf-reflector")
     reflector.send(signal.SIGSTOP)
     eventually(lambda: reflector.stopped)
@@ -226,7 +226,8 @@ def test_reload_names_keys_that_kinf_run_takes_when_it_starts(simulator, store):
 
 
 def test_reload_says_that_a_changed_kubeconfig_needs_a_restart(simulator, running):
-    """A token that was replaced in the file, after the server had refused the old one: nothing said why it was of no use."""
+    """A token was replaced in the file after the server had refused the old one: the daemons did
+    not explain its lack of effect."""
     running.connect(simulator.url, namespace="web")
     assert running.kinf("reload", check=True).stderr == "", "where kubectl looks makes no difference"
     for change, says in ((lambda: running.connect("http://127.0.0.1:1"), f"the changed kubeconfig '{running.kubeconfig}'"),
@@ -239,7 +240,8 @@ def test_reload_says_that_a_changed_kubeconfig_needs_a_restart(simulator, runnin
 
 @pytest.mark.parametrize("given", [False, True])
 def test_reload_names_places_that_kinf_run_has_from_the_file(simulator, store, given):
-    """`kinf run` gives both daemons its store and runtime directory; what the file says now is then of no use to them."""
+    """`kinf run` gives both daemons its store and runtime directory; the file's present values are
+    of no use to them."""
     env = {"KINF_STORE": "", "KINF_RUNTIME_DIR": ""}
     other = store.directory / "other"
     options = ["--store", store.path, "--runtime-dir", store.runtime] if given else []

@@ -44,7 +44,7 @@ def test_each_header_compiles_alone_as_cxx17(installed, tmp_path):
 
 
 def test_no_function_has_the_name_of_a_type():
-    """C++ reads such a name as the function, so that the type could not be named without `struct` or `enum`."""
+    """C++ reads such a name as the function, and needs `struct` or `enum` to name the type."""
     text = "".join(path.read_text() for path in ROOT.glob("reader/kinf*.h"))
     types = set(re.findall(r"^(?:struct|enum) (\w+)", text, re.M))
     functions = set(re.findall(r"\b(kinf_\w+)\(", text))

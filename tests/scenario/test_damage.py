@@ -16,13 +16,13 @@ from harness.serve import Serve
 from harness.simulator import object_key
 from harness.store import whole
 
-# 70: a command that gets SIGBUS or SIGSEGV in a mapped file prints the reason.
+# 70: a command prints the reason of a SIGBUS or SIGSEGV in a mapped file.
 CLEAN = (0, 1, 70)
 
 
 @pytest.fixture(scope="module")
 def sound(shared):
-    """(store, truth): a store whose daemons have stopped in order, and the objects in it."""
+    """(store, truth): a store after an ordered stop of its daemons, and the objects in it."""
     simulator = shared.simulator()
     simulator.create("pods", 120, size=1500)
     store = shared.store(simulator=simulator)
@@ -55,7 +55,7 @@ def databases(path):
 
 
 def check_reads(sound, path):
-    """Runs each reading command: it must end by itself and print only true objects. Returns those that failed."""
+    """Runs each reading command: it must end by itself and print only true objects. Returns the failed ones."""
     store, truth = sound
     here = ["--store", str(path)]
     failed = []
@@ -95,7 +95,7 @@ def test_readers_of_a_truncated_database_fail_cleanly(sound, damaged, name):
 @pytest.mark.parametrize("name", ["journal", "index"])
 @pytest.mark.parametrize("seed", range(3))
 def test_readers_of_a_database_with_a_flipped_bit_serve_nothing_wrong(sound, damaged, name, seed):
-    """Of an object's rows: its key is in each, and what follows it is covered by the same checksum."""
+    """Of an object's rows: each has its key, and the same checksum covers the rest."""
     chance = random.Random(seed)
     keys = sorted(sound[1])
     key = chance.choice([key for key, after in zip(keys, [*keys[1:], ""]) if not after.startswith(key)]).encode()
@@ -118,7 +118,7 @@ def test_readers_of_a_database_with_a_flipped_bit_serve_nothing_wrong(sound, dam
 def test_readers_of_broken_small_files_fail_cleanly(sound, damaged, name, text):
     path = damaged()
     (path / name).write_text(text)
-    # Readers ignore journal/CURRENT: they open the journal that the index names.
+    # Readers ignore journal/CURRENT: they open the journal named by the index.
     assert check_reads(sound, path) or name == "journal/CURRENT"
 
 
@@ -203,7 +203,7 @@ def test_a_file_that_is_spoiled_under_running_daemons_is_made_again(simulator, s
 
 @pytest.fixture
 def killed(simulator, store):
-    """A store whose daemons were killed while objects changed."""
+    """A store whose daemons were killed during changes of objects."""
     simulator.create("pods", 200, size=3000)
     store.configure(whole("pods", indexes={"node": "spec.nodeName"}), mapSize="64MiB")
     daemons = store.daemons()
@@ -266,7 +266,7 @@ def test_verify_names_a_file_that_only_the_reflector_reads(damaged):
 
 
 def test_a_journal_that_ends_its_reflector_is_given_up(simulator, killed):
-    """A row that is read when the daemon has started: each start would end at it. The objects are listed again."""
+    """A row read at each start of the daemon: each start would end at it. The objects are listed again."""
     journal = databases(killed.path)["journal"]
     data = bytearray(journal.read_bytes())
     places = [found.end() for found in re.finditer(rb"\x00\x00\x00\x01ns-\d+/pod-\d+(?=.{6}\x00\x00\x24\x00)", data)]
@@ -318,7 +318,8 @@ def test_a_damaged_copy_of_a_killed_store_is_shown_as_far_as_it_is_good(killed):
 
 
 def test_a_copy_whose_index_is_newer_than_its_journal_says_so(simulator, killed):
-    """As `cp -r` of a running store leaves it. What is watched is not known then: it is not said that nothing is."""
+    """As `cp -r` of a running store leaves it. The watched feeds are unknown then: the status does
+    not say "nothing is watched"."""
     copy = killed.directory / "copy"
     shutil.copytree(killed.path, copy)
     killed.daemons()
@@ -335,7 +336,7 @@ def test_a_copy_whose_index_is_newer_than_its_journal_says_so(simulator, killed)
 
 
 def test_a_journal_of_a_newer_version_is_named(sound, damaged):
-    """It was said that there is no index yet."""
+    """The message used to be: there is no index yet."""
     store = sound[0]
     state = damaged() / "journal" / "gen-1" / "STATE"
     state.write_text(state.read_text().replace("kinf-generation 1", "kinf-generation 9"))
@@ -371,7 +372,7 @@ def test_a_copy_with_a_cut_index_says_what_makes_another(sound, damaged):
 
 
 def test_a_copy_with_a_damaged_current_file_is_read(sound, damaged):
-    """The index says which journal it belongs to, and that one is found."""
+    """The index names its journal, and the command finds it."""
     store, truth = sound
     path = damaged()
     (path / "journal/CURRENT").write_text("rubbish\n")
@@ -383,7 +384,7 @@ def test_a_copy_with_a_damaged_current_file_is_read(sound, damaged):
 
 @pytest.fixture
 def torn(simulator, killed):
-    """A copy as one is that was made while daemons wrote, of the journal first."""
+    """As a copy made while daemons wrote, of the journal first."""
     copy = killed.directory / "copy"
     journal = killed.directory / "journal-of-then"
     shutil.copytree(killed.path / "journal", journal)
@@ -401,7 +402,7 @@ def torn(simulator, killed):
 
 
 def test_a_copy_whose_index_is_newer_than_its_journal_shows_what_both_have(simulator, killed, torn):
-    """Each object that is shown is the newest one, each other one is named, and so are the events that lack."""
+    """Each object shown is the newest one. Each other one is named, and so are the missing events."""
     truth = simulator.truth("pods")
     reason = r"index: the index has taken event \d+, and the journal ends at event \d+"
     verify = killed.kinf("verify", "--store", torn)
@@ -438,7 +439,7 @@ def test_changes_and_older_states_of_a_copy_of_two_moments_are_refused(killed, t
     ("index", "the copy has no index, by which objects are found: copy the whole store again"),
 ])  # fmt: skip
 def test_a_copy_that_lacks_a_part_says_which(killed, lacks, says):
-    """It was said that there is no index yet, also where only the journal lacked."""
+    """The message used to be "there is no index yet", even if only the journal was missing."""
     copy = killed.directory / "copy"
     shutil.copytree(killed.path, copy)
     spoil(copy / lacks, "removed")
@@ -451,7 +452,7 @@ def test_a_copy_that_lacks_a_part_says_which(killed, lacks, says):
 
 
 def test_the_ring_of_the_daemons_is_no_fault_of_a_copy(simulator, killed):
-    """A copy names the runtime directory of the store that it was made of, which goes on."""
+    """A copy names the runtime directory of its original, and the original goes on."""
     copy = killed.directory / "copy"
     shutil.copytree(killed.path, copy)
     (copy / "index/gen-1/STATE").unlink()
@@ -524,7 +525,7 @@ def test_diff_does_not_call_missing_what_a_damaged_index_lacks(killed, torn):
 
 
 def leaves(path):
-    """Yields the place of each page in an LMDB file that is, or once was, a leaf of a tree."""
+    """Yields the place of each present or former leaf page in an LMDB file."""
     data = path.read_bytes()
     for place in range(2 * 4096, len(data), 4096):
         number, _, flags = struct.unpack_from("<QHH", data, place)
@@ -533,7 +534,7 @@ def leaves(path):
 
 
 def test_a_page_of_the_index_that_counts_fewer_rows_than_it_has_hides_nothing(sound, damaged):
-    """What a command prints with status 0 is all that there is."""
+    """With status 0 the output is complete."""
     store, _ = sound
     commands = [["index", "pods", "node"], ["get", "pods", "-o", "name"], ["get", "pods", "-n", "ns-1", "-o", "name"],
                 ["get", "pods", "--index", "node=node-1", "-o", "name"]]  # fmt: skip
@@ -554,7 +555,7 @@ def test_a_page_of_the_index_that_counts_fewer_rows_than_it_has_hides_nothing(so
 
 
 def test_no_row_of_a_feed_is_believed_when_it_is_damaged(sound, damaged):
-    """A follower would have lapsed for ever by a checkpoint that says that the feed is trimmed beyond its end."""
+    """A checkpoint with a trim beyond the feed's end would make a follower lapse for ever."""
     store, _ = sound
     for row, name in ((rb"\x00(?=\x8f)", "definition"), (rb"\x01(?=\x01\x00\x00\x00)", "checkpoint")):
         path = damaged()
@@ -575,7 +576,7 @@ def test_no_row_of_a_feed_is_believed_when_it_is_damaged(sound, damaged):
 
 
 def test_a_copy_that_lacks_a_page_names_what_lacks(simulator, killed):
-    """A page of zeros is what a machine that crashed leaves. LMDB takes some for a fault of its own, and aborts."""
+    """A machine's crash leaves pages of zeros. LMDB takes some for a fault of its own, and aborts."""
     simulator.touch("pods", 400)
     killed.daemons()
     killed.wait_equal(simulator, "pods")
@@ -665,7 +666,7 @@ def test_a_copy_that_is_put_over_a_running_store_is_noticed(simulator, store, ho
 
 @pytest.mark.parametrize("end", ["killed", "stopped"])
 def test_a_follower_of_a_store_that_an_older_copy_replaced_begins_again(simulator, store, end):
-    """The events after the copy got the numbers of others, which the follower had handled."""
+    """The events after the copy got the numbers of others, already handled by the follower."""
     simulator.create("pods", 20)
     simulator.create("configmaps", 20)
     daemons = store.configure(whole("pods"), whole("configmaps")).daemons()
@@ -711,7 +712,7 @@ def spoil(path, how):
 
 @pytest.mark.parametrize("end", ["killed", "stopped"])
 def test_followers_that_slept_while_an_older_copy_replaced_the_store_begin_again(simulator, store, end):
-    """When they go on, the journal has other events under the numbers that they know, and has grown beyond those."""
+    """When they go on, the journal has other events under their numbers, and has grown beyond them."""
     simulator.create("pods", 20)
     simulator.create("nodes", 5)
     daemons = store.configure(whole("pods"), whole("nodes"), retention={"time": "1h"}).daemons()
@@ -756,7 +757,7 @@ def test_followers_that_slept_while_an_older_copy_replaced_the_store_begin_again
 
 
 def test_an_older_journal_that_is_put_beside_its_index_is_listed_anew(simulator, store):
-    """Else the journal would grow beyond what the index has taken before a processor is started."""
+    """Else the journal would grow beyond the index before a processor is started."""
     simulator.create("pods", 20)
     daemons = store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes that change under the daemons: nobody gives them out, a sentence names the command, and with it the store is the
-server's again. A damaged index is built again, a damaged journal is replaced by another one, and followers lapse."""
+"""Bytes changed under the daemons: no reader returns them, a sentence names the command, and the
+command restores the server's state. A damaged index is built again, a damaged journal is replaced
+by another one, and followers lapse."""
 
 import re
 import shutil
@@ -67,7 +68,7 @@ def test_rebuild_index_has_a_damaged_journal_listed_again(simulator, running, wh
     lineage = store.lineage()
     head = struct.pack(">I", 1) + key.encode()
     flip(journal(store), *{"body": (MARK,), "head": (head, len(head)), "definition": (DEFINITION, 12)}[what])
-    if what != "head":  # which readers don't read
+    if what != "head":  # not read by readers
         got = store.kinf("get", "pods", "-o", "json")
         assert got.status == 1 and "damaged" in got.stderr and MARK.decode()[1:] not in got.stdout, got
         assert what != "body" or (key in got.stderr and "'kinf rebuild-index'" in got.stderr), got
@@ -101,7 +102,7 @@ def test_a_list_that_meets_a_damaged_version_begins_another_journal(simulator, r
 
 
 def test_a_processor_that_meets_a_damaged_version_builds_another_index(simulator, running):
-    """It reads the version before each one that it takes. The newest versions are sound."""
+    """It reads the previous version of each one it applies. The newest versions are sound."""
     store, key = running
     lineage = store.lineage()
     flip(journal(store), MARK)
@@ -181,7 +182,7 @@ def test_a_version_that_is_damaged_and_replaced_makes_only_its_follower_lapse(si
 
 
 def test_a_live_follower_lapses_before_it_gives_a_later_change(simulator, running):
-    """It has the version that is damaged, which is the old state of the next change."""
+    """It holds the damaged version, the old state of the next change."""
     store, key = running
     other = sorted(simulator.truth("pods"))[3]
     follower = store.follower("watch", "pods", "-o", "json", "--old")

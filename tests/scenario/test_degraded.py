@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that refuses, a disk without space, memory that is missing: the status names the cause, and the daemons
-go on trying."""
+"""A server that refuses, a disk without space, missing memory: the status names the cause, and the
+daemons go on trying."""
 
 import pytest
 from harness import eventually
@@ -13,7 +13,7 @@ def pods(count):
 
 
 def begin(simulator, store, **settings):
-    """Starts a processor and a reflector, which lists 20 pods in pages of 5; stops the reflector again."""
+    """Starts a processor and a reflector, lists 20 pods in pages of 5; stops the reflector again."""
     simulator.put("pods", pods(20))
     store.configure({"resource": "pods", "pageSize": 5}, **settings)
     store.processor()
@@ -35,7 +35,8 @@ def test_an_old_open_list_does_not_end_a_reflector_without_disk_space(simulator,
     reflector.stop()
     simulator.clear_faults()
     reflector = store.reflector(env=FULL)
-    # Trimming, which abandons old lists, runs at the latest when the reflector resumes after a pause of 4 s.
+    # Trimming abandons old lists, and runs at the latest when the reflector resumes after a pause
+    # of 4 s.
     eventually(lambda: not reflector.running or "feed_list_abandoned" in reflector.log, what="the old list is given up")
     eventually(lambda: "waiting for disk space" in store.kinf("status").stdout, what="it waits for room")
     assert reflector.stop() == 0, "the reflector has not ended by itself"

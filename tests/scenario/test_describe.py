@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kinf describe: as kubectl's, compared with a recording that tests/real/check_describe.py made; and what is kinf's own."""
+"""kinf describe: compared with kubectl's by a recording of tests/real/check_describe.py; and kinf's own parts."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def imported(shared):
 
 @pytest.mark.parametrize("kind", sorted({key.split()[0] for key in RECORDED["texts"]}))
 def test_a_description_is_kubectls(imported, kind):
-    # kinf has values of variables that are fields of the spec, and makes controls in a message visible.
+    # kinf has values of variables from fields of the spec, and makes controls in a message visible.
     exact = essential if kind in ("events", "pods") else ageless
     for key, text in RECORDED["texts"].items():
         feed, name = key.split()
@@ -59,7 +59,7 @@ def test_parts_of_kinds_that_are_not_fed_are_left_out(simulator, store):
 
 
 def test_controls_in_an_object_do_nothing(simulator, store):
-    """Tabs and line feeds align and break as in kubectl, which prints \\r for a carriage return."""
+    """Tabs and line feeds align and break as in kubectl, with \\r for a carriage return."""
     simulator.put("pods", pod("a", annotations={"evil": "\x1b[2Jx\tz\r", "key\x1b": "v", "eight": "\x9b2J"}, images=("i\x1b]0;t\x07",)))
     store.configure(whole("pods")).daemons()
     store.wait_live("pods")
@@ -70,7 +70,7 @@ def test_controls_in_an_object_do_nothing(simulator, store):
 
 
 def test_the_last_versions_are_shown_with_what_changed(simulator, store):
-    """A pod that changed 200 times had 200 lines, none of which said what had changed."""
+    """A pod with 200 changes used to have 200 lines without the changed fields."""
     simulator.put("pods", pod("a"))
     simulator.put("pods", pod("b"))
     store.configure(whole("pods")).daemons()

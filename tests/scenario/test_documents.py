@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""README.md and docs/: each shell block is run, on a machine with a cluster, a running cache and kinf installed; each
-configuration is accepted. Links are checked by scripts/check-references.py.
+"""README.md and docs/: each shell block runs, on a machine with a cluster, a running cache and kinf
+installed; each configuration is accepted. Links are checked by scripts/check-references.py.
 
-A shell block is fenced and called `sh`. One that can't be run here says what it needs behind that: ```sh needs root. In
-each block `kinf run` and `kinf watch` are ended as soon as they have said something; `kinf run` has a store of its own.
+A shell block is fenced and called `sh`. After it a block names its needs if it can't run here:
+```sh needs root. In each block `kinf run` and `kinf watch` are ended as soon as they have said
+something; `kinf run` has a store of its own.
 """
 
 import grp
@@ -22,7 +23,7 @@ from harness.store import whole, write_kubeconfig
 ELSEWHERE = ("docs/kubectl.md",)  # test_kubectl.py runs its blocks
 PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/*.md"))]
 NEEDS = ("root", "a cluster", "kubectl", "node_exporter", "two terminals", "a container runtime")
-# Programs that a page shows: page, language, the file's name in the page's commands.
+# Programs on a page: page, language, the file's name in the page's commands.
 SOURCES = {("docs/programs.md", "c"): "node.c", ("docs/cplusplus.md", "cpp"): "front.cpp"}
 KINF = """\
 #!/bin/bash

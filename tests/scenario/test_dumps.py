@@ -171,7 +171,7 @@ again: *l
 
 
 def test_redacted_words_are_strings(store):
-    """troubleshoot replaces addresses in the text: such a word would be an alias. Also across the ends of what is read."""
+    """troubleshoot replaces addresses in the text: such a word would be an alias. Also across the ends of reads."""
     plain = ("kind: ConfigMap\napiVersion: v1\nmetadata: {namespace: web, name: c%d}\n"
              "data: {pad: %s, a: ***HIDDEN***:1, b: 'x ***HIDDEN***', c: '***HID'}")
     sizes = range(16300, 16390)
@@ -185,7 +185,7 @@ def test_redacted_words_are_strings(store):
 
 LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{chr(98 + i)}: &{chr(98 + i)} [{','.join('*' + chr(97 + i) for _ in range(10))}]\n" for i in range(9))
-FAULTS = {  # text, what is named, the pods that remain
+FAULTS = {  # text, words in the error, the remaining pods
     "cut.json": (json.dumps({"kind": "List", "items": [pod("a")] * 2 + [pod("b")]})[:-20], r'cut.json:1" error="list: the body ends', ["a"]),
     "cut.yaml": (yaml.safe_dump(pod("a")) + "---\n" + 'kind: "Po', r'cut.yaml:\d+" error=', ["a"]),
     "twice.json": (json.dumps({"kind": "List", "items": [pod("a", uid="1"), pod("b"), pod("a", uid="2")]}),
@@ -251,7 +251,7 @@ def test_a_cut_archive_gives_what_it_has(store, cut):
 
 
 def test_a_bomb_is_bounded(store):
-    """What is no object is not unpacked to its end."""
+    """Non-objects are not unpacked to their end."""
     path = store.directory / "bomb.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         for name, size in (("zeros.json", 64 << 20), ("string.json", 100 << 20), ("string.yaml", 100 << 20)):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An etcd that was restored from a backup, of the whole cluster or of one aggregated API: resourceVersions occur a
-second time, for other states. The reflector must notice and list again."""
+"""An etcd restored from a backup, of the whole cluster or of one aggregated API: resourceVersions
+occur a second time, for other states. The reflector must notice and list again."""
 
 import signal
 
@@ -25,8 +25,8 @@ def pod(name, value):
 
 
 def rewrite_history(simulator, resource, make):
-    """Saves the cluster's state. Returns two functions: the first changes objects; the second restores the saved state
-    and makes other changes, which get the same resourceVersions."""
+    """Saves the cluster's state. Returns two functions: the first changes objects; the second
+    restores the saved state and makes other changes with the same resourceVersions."""
     simulator.settings(futureWaitMs=100)
     simulator.put(resource, [make("a", "first"), make("b", "first")])
     simulator.save()
@@ -93,15 +93,15 @@ def test_only_the_feed_of_an_aggregated_api_that_went_back_is_listed_again(aggre
 
 
 def test_a_feed_that_went_back_is_replaced_over_a_restart(aggregated):
-    """The reflector is killed after it added the new feed and before that feed's first list. After the restart there
-    is no third feed, and the old one is removed."""
+    """The reflector is killed after it added the new feed and before the feed's first list. After
+    the restart there is no third feed, and the old one is removed."""
     core, extension, store = aggregated
     change, restore = rewrite_history(extension, GADGETS, gadget)
     _, reflector = store.daemons()
     store.wait_synced(GADGETS)
     change()
     store.wait_equal(extension, GADGETS)
-    # The list by which the reflector notices the restore passes; the new feed's own list fails.
+    # The list detecting the restore passes; the new feed's own list fails.
     fault = extension.fault(resource=GADGETS, verb="list", after=1, status=500)
     restore()
     reflector.wait_log(r"feed_failed feed=\S+next")
@@ -135,7 +135,7 @@ def test_a_cluster_that_went_back_in_time_gets_a_new_journal(simulator, store):
 
 
 def test_feed_ids_of_another_journal_are_not_followed(simulator, store):
-    """In the new journal the feed of pods has the id that the feed of services had in the old one."""
+    """In the new journal the feed of pods has the old journal's id of services."""
     simulator.create("pods", 3)
     simulator.create("services", 5)
     _, reflector = store.configure(whole("pods"), whole("services")).daemons()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""harness/exact_json.py: the texts that it must treat as equal, and those that it must treat as different."""
+"""harness/exact_json.py: equal and different texts."""
 
 import pytest
 

@@ -95,7 +95,7 @@ def test_controller_keeps_one_report_for_each_pod_that_is_not_ready(simulator, s
     simulator.put("pods", pod_of(2, ready=False))
     simulator.delete("pods", "web/p3")
     wait_reports(reports, 2, 5)
-    # A restarted controller finds the changes that it missed, deletions included.
+    # A restarted controller finds the missed changes, deletions included.
     controller.kill()
     simulator.delete("pods", "web/p5")
     simulator.put("pods", pod_of(4, ready=False))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kinf export: a List that kubectl can apply."""
+"""kinf export: a List for kubectl apply."""
 
 import json
 
@@ -26,7 +26,7 @@ def full(simulator, store):
 
 
 def bare(obj):
-    """What an exported object has of OBJ."""
+    """The exported members of OBJ."""
     kept = {key: value for key, value in obj.items() if key != "status"}
     kept["metadata"] = {key: value for key, value in obj["metadata"].items() if key not in LEFT_OUT}
     return kept

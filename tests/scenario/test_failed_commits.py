@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feeds added and replaced while commits fail: the reflector repeats the decisions of the batch that was lost."""
+"""Feeds added and replaced while commits fail: the reflector repeats the decisions of the lost batch."""
 
 import pytest
 

@@ -116,7 +116,7 @@ def test_c37_a_resource_that_was_made_again_as_another_one_is_another_feed(simul
 
 
 def test_objects_stay_when_the_server_loses_their_resource(simulator, store):
-    """The server has lost the whole API and sent no DELETED: readers get the objects with a note that they are old."""
+    """The server has lost the whole API and sent no DELETED: readers get the objects with a note about their age."""
     simulator.add_kind(**GADGET)
     simulator.put(GADGETS, gadget("a"))
     store.configure(whole(GADGETS), **QUICK)
@@ -152,7 +152,7 @@ def test_wait_tells_that_its_feed_was_removed_and_goes_on_when_it_is_back(simula
 
 
 def test_pauses_between_discovery_requests_are_random(simulator, store):
-    """A thousand machines that miss the same resource must not send their requests at the same moment."""
+    """A thousand machines without the same resource must not send their requests at the same moment."""
     pause = 0.15
     store.configure(whole("pods"), whole(GADGETS), recheck=f"{pause * 1000:.0f}ms", backoff=QUICK["backoff"])
     store.daemons()
@@ -161,7 +161,7 @@ def test_pauses_between_discovery_requests_are_random(simulator, store):
     asked = lambda: [r["time"] for r in simulator.requests(verb="discovery", path="/apis")]  # noqa: E731
     eventually(lambda: len(asked()) > 15)
     pauses = [b - a for a, b in zip(asked(), asked()[1:])]
-    first, _, third = quantiles(pauses)  # quartiles, which single delays of a busy machine do not move
+    first, _, third = quantiles(pauses)  # quartiles, robust against single delays of a busy machine
     assert third - first > pause / 8, pauses
 
 
@@ -199,7 +199,7 @@ def test_c46_a_feed_follows_rights_that_are_granted_and_revoked(simulator, store
 
 
 def test_a_namespace_that_was_never_listed_is_not_called_empty(simulator, store):
-    """One entry of kinf.yaml may be several feeds, of which the account may list some."""
+    """One entry of kinf.yaml may be several feeds, and the account may list some of them."""
     simulator.put("pods", pod("a"))
     simulator.fault(resource="pods", verb="list", path="/namespaces/shop/", status=403, body=json.dumps(FORBIDDEN))
     store.configure(whole("pods", namespaces=["web", "shop"]), **QUICK).daemons()
@@ -240,8 +240,8 @@ def reload(store, reflector, *feeds):
 
 @pytest.fixture
 def undisturbed(simulator, store):
-    """(reflector, check): feeds of services and configmaps are live; check() asserts that neither has made a request
-    since."""
+    """(reflector, check): feeds of services and configmaps are live; check() asserts that neither
+    has made a request since."""
     simulator.put("pods", [pod("a"), pod("b", "back")])
     store.configure("services", "configmaps", **QUICK)
     _, reflector = store.daemons()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The status of feeds: states, counters and errors; and the log, which reports an outage in few lines."""
+"""The status of feeds: states, counters and errors; and the log, with few lines for an outage."""
 
 import re
 
@@ -67,7 +67,7 @@ def test_status_counts_the_work_of_each_feed(simulator, store):
 
 
 def test_a_run_without_faults_counts_no_error(simulator, store):
-    """Watches that end in time are none, nor is the 404 of the question whether the server is as new as the feed."""
+    """Watches ended in time are none, nor is the 404 of the question about the server's age."""
     simulator.create("pods", 3)
     store.configure(*FEEDS, watchTimeout="1s")
     store.daemons()
@@ -108,8 +108,8 @@ def test_status_reports_what_the_daemons_use_and_where_followers_are(simulator, 
 
 
 def test_the_error_of_a_question_for_the_cluster_goes_when_a_feed_gets_answers_again(simulator, store):
-    """Its pause after failures was waited for to the end: the status said that there was no connection to a server
-    that all feeds were watching."""
+    """Its pause after failures used to last to the end: the status said "no connection" about a
+    server watched by all feeds."""
     simulator.create("pods", 1)
     store.configure("pods", backoff={"min": "1h", "max": "1h"})
     store.daemons()
@@ -132,7 +132,7 @@ def test_the_error_of_a_question_for_the_cluster_goes_when_a_feed_gets_answers_a
 
 
 def test_feeds_with_long_names_are_told_apart(simulator, store):
-    """Names were cut after 127 bytes, so that two series of the metrics had the same labels, which no scraper takes."""
+    """Names used to be cut after 127 bytes, so two series of the metrics had the same labels, invalid for a scraper."""
     simulator.create("pods", 3)
     names = ["n" * 150 + end for end in "xy"]
     store.configure({"resource": "pods", "name": names[0]}, {"resource": "nodes", "name": names[1]}).daemons()

@@ -13,7 +13,7 @@ from harness.exact_json import members, read
 
 @pytest.fixture(scope="module")
 def odd(shared):
-    """(simulator, store): a cluster with one widget that has all of ODD_VALUES."""
+    """(simulator, store): a cluster with one widget with all of ODD_VALUES."""
     simulator = shared.simulator()
     simulator.put("widgets", odd_widget())
     store = shared.store(simulator=simulator)

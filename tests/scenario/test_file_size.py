@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a store are about as long as what they hold, at every moment: a copy needs no flags."""
+"""The files of a store are about as long as their content, at every moment: a copy needs no flags."""
 
 import os
 import signal
@@ -47,7 +47,7 @@ def lengths(path):
 
 
 def test_files_are_as_long_as_what_they_hold_while_daemons_run_and_after_kills(simulator, store):
-    """mapSize keeps its default of 64 GiB; no file is ever near that length."""
+    """mapSize keeps its default of 64 GiB; no file is ever near this length."""
     simulator.create("pods", 1000, size=3000)
     store.configure(whole("pods", indexes={"node": "spec.nodeName"}))
     watched = Watched(store.path, store.runtime)
@@ -58,7 +58,7 @@ def test_files_are_as_long_as_what_they_hold_while_daemons_run_and_after_kills(s
         for daemon in daemons:
             daemon.kill()
         assert sum(lengths(store.path).values()) < 60 * MIB, lengths(store.path)
-    # A copy by a program that knows nothing of holes is as long, and complete.
+    # A copy by a program without support for holes is as long, and complete.
     copy = store.directory / "copy"
     shutil.copytree(store.path, copy)
     assert lengths(copy) == lengths(store.path)
@@ -88,7 +88,7 @@ def test_files_are_short_even_if_a_daemon_is_killed_while_it_starts(simulator, s
 
 
 def test_a_file_that_is_much_longer_than_what_it_holds_gets_short_by_itself(simulator, store):
-    """After many deletions. A reflector that starts need not wait for a minute in which it holds little."""
+    """After many deletions. A starting reflector need not wait for a quiet minute."""
     simulator.create("pods", 20, size=1000000)
     store.configure(whole("pods"), retention={"time": "1s"})
     reflector = store.reflector()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kinf watch`: the initial state, SYNC, the changes after it, and cursors that outlive the follower."""
+"""`kinf watch`: the initial state, SYNC, later changes, and cursors outliving the follower."""
 
 import re
 import signal
@@ -102,7 +102,7 @@ def test_a_large_initial_state_is_exact_under_change(simulator, store):
 
 @pytest.mark.parametrize("filters", [["-l", "app=back"], ["--index", "node=n9"], ["--field-selector", "spec.nodeName=n9"], ["-n", "back"]])
 def test_filters_turn_moves_into_additions_and_deletions(simulator, store, filled, filters):
-    """An object that leaves the selection is DELETED, one that enters it ADDED, as in the API server's watch."""
+    """An object is DELETED if it leaves the selection, ADDED if it enters it, as in the API server's watch."""
     namespaced = filters[0] == "-n"
     namespace = "back" if namespaced else "web"
     inside = {"app": "back", "node": "n9"}
@@ -273,7 +273,7 @@ def test_files_that_are_no_cursors_are_named(simulator, store, filled):
     (cursors / "cut").write_text((cursors / "good").read_text().removesuffix("end\n"))
     (cursors / "a\x1b[31m file").touch()
     (cursors / "directory").mkdir()
-    (cursors / ".good.0123").touch()  # a cursor that is being written
+    (cursors / ".good.0123").touch()  # a cursor in the middle of its write
     result = store.kinf("cursor", "ls", check=True)
     assert [line.split()[0] for line in result.stdout.splitlines()] == ["NAME", "good"], result
     notes = sorted(result.stderr.splitlines())

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fresh the data is, as status, notes, `kinf wait`, --max-staleness and the Python module say it: `live` is said
-only of a feed of which the running reflector has heard, and the time of the last contact is in the store."""
+"""The age of the data in status, notes, `kinf wait`, --max-staleness and the Python module: a feed
+is `live` only if the running reflector has heard of it, and the time of the last contact is in the
+store."""
 
 import re
 import signal
@@ -57,7 +58,7 @@ def test_logs_and_indexes_say_that_they_are_stale(simulator, store):
 
 
 def test_a_note_names_the_day_of_an_older_contact(simulator, store, following):
-    """The local time is set so that midnight has been since the last contact."""
+    """By the local time, midnight has been since the last contact."""
     store.stop()
     eventually(lambda: contact(store) > 3)
     past = int(time.time() - 1) % 86400
@@ -76,7 +77,8 @@ def test_no_feed_is_live_after_a_start_without_the_server(simulator, store, foll
     for process in following:
         process.start()
     eventually(lambda: set(states(store).values()) == {"stale"}, what="the reflector has reported the feeds")
-    # The first request may not have failed yet: until then the reason is that nothing was heard since the start.
+    # The first request may not have failed yet: until then the reason is "nothing heard since the
+    # start".
     state = eventually(lambda: "refused" in (s := stale(store))["lastError"] and s, what="a request has failed")
     assert state["lastContactSeconds"] > 0, state
     got = store.kinf("get", "pods", "-o", "count", check=True)
@@ -90,7 +92,7 @@ def test_no_feed_is_live_after_a_start_without_the_server(simulator, store, foll
 
 
 def test_a_feed_without_data_says_why_after_a_start_without_the_server(simulator, store):
-    """It is neither said to be listed, which nobody does, nor is the reason left out that a feed is not readable."""
+    """It does not say "being listed", since no process lists it, and does not omit the reason."""
     simulator.create("configmaps", 3)
     simulator.fault(resource="pods", verb="list", status=500, body="{}")
     simulator.fault(resource="secrets", status=403, body="{}")
@@ -112,7 +114,7 @@ def test_a_feed_without_data_says_why_after_a_start_without_the_server(simulator
 
 
 def test_a_restart_alone_makes_no_data_fresh(simulator, store, following):
-    """The server accepts the watch again, which says nothing of what has changed: only an event, a bookmark or a list does."""
+    """The server accepts the watch again, and says nothing of changes: only an event, a bookmark or a list does."""
     eventually(lambda: contact(store) > 1, what="a second of silence")
     for process in reversed(following):
         process.stop()
@@ -127,8 +129,8 @@ def test_a_restart_alone_makes_no_data_fresh(simulator, store, following):
 
 
 def test_status_fails_while_there_is_no_feed(simulator, store):
-    """The server was away from the beginning, so that no feed could be resolved: neither a probe nor a person reads that
-    all is well."""
+    """The server was away from the beginning, so no feed could be resolved: the status must not
+    look good to a probe or a person."""
     simulator.down()
     store.configure("pods", **QUICK).daemons()
     unreachable = "pods: error: asking the API server for the identity of the cluster: "

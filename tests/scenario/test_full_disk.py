@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daemons on a file system that fills up."""
+"""Daemons on a file system close to full."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from harness.store import whole
 
 @pytest.fixture(params=[80, 24])
 def small_disk(request, simulator, store):
-    """`kinf run` with its store on a file system of 80 or 24 MB, which the test can fill up.
+    """`kinf run` with its store on a file system of 80 or 24 MB, small enough for the test to fill.
 
     24 MB suffice as long as neither database takes much more space than its objects need.
     """
@@ -79,7 +79,7 @@ def test_no_daemon_ends_when_the_disk_fills_up_repeatedly(simulator, small_disk)
         small_disk.fill()
 
         def is_reported_full():
-            """Objects fit until the blocks that are allocated ahead, and the pages that trimming has freed, are used up."""
+            """Objects fit until the blocks allocated ahead, and the pages freed by trimming, are used up."""
             nonlocal total
             simulator.create("pods", 10, from_=1000 + total, size=12000)
             total += 10

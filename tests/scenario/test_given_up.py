@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reader that was stopped for minutes, while copies replaced the files that it reads and too many such files were held: the
-daemons took the space back. It says so, and prints nothing wrong. (store/env/replaced.h; tests/stress/hoarder.py waits for the
-daemons to do it.)"""
+"""A reader stopped for minutes, while copies replaced its files and too many such files were held:
+the daemons took the space back. It says so, and prints nothing wrong. (store/env/replaced.h;
+tests/stress/hoarder.py waits for the daemons to do it.)"""
 
 import json
 import os
@@ -86,7 +86,7 @@ EXPIRED = "held for too long", "not kept any more"
 
 
 def stopped(store, argv, env):
-    """Starts a program that stops itself (SIGSTOP), and waits for that. Its output goes into a file."""
+    """Starts a program that stops itself (SIGSTOP), and waits for the stop. Its output goes into a file."""
     with open(store.directory / "stopped.out", "wb") as out:
         process = subprocess.Popen(argv, env={**store.env, **env}, stdout=out, stderr=subprocess.PIPE, text=True)
     _, status = os.waitpid(process.pid, os.WUNTRACED)
@@ -166,7 +166,7 @@ def test_a_follower_that_was_stopped_in_the_middle_of_a_pass_begins_again(simula
 
 
 def test_an_informer_whose_callback_took_minutes_goes_on_with_a_lapse(simulator, pods):
-    """Its callbacks write to a pipe that nobody reads."""
+    """Its callbacks write to a pipe without a reader."""
     process = subprocess.Popen(
         [program("programs/informer"), "pods"], env=pods.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     lines = [json.loads(process.stdout.readline())]

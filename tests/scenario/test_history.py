@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kinf history, kinf log and kinf diff --from: what changed in the retained past."""
+"""kinf history, kinf log and kinf diff --from: the changes in the retained past."""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An API server, or a proxy before it, that misbehaves: readers get nothing wrong, and the feeds recover."""
+"""A faulty API server, or a faulty proxy before it: readers get nothing wrong, and the feeds recover."""
 
 import json
 import signal
@@ -20,8 +20,9 @@ def status(code, reason, message="no"):
 
 
 def run_with_faults(simulator, store, verb, faults, before=3):
-    """Runs a feed for each of KINDS, each with another one of FAULTS; all feeds must end equal to the cluster. The objects are small
-    and alike, so that the positions in faults lie where JSON shows the damage."""
+    """Runs a feed for each of KINDS, each with another one of FAULTS; all feeds must end equal to
+    the cluster. The objects are small and alike: the positions in faults lie in visible parts of
+    the JSON."""
     assert len(faults) <= len(KINDS)
     kinds = KINDS[: len(faults)]
     for kind in kinds:
@@ -113,7 +114,7 @@ def test_broken_watch_answers_are_retried(simulator, store):
 
 
 def test_lists_from_a_stale_server_cache_are_repeated_with_pauses(simulator, store):
-    """Each list is newer than the server's cache, so that the watch fails and the feed lists again: only with pauses."""
+    """Each list is newer than the server's cache. So the watch fails and the feed lists again: only with pauses."""
     simulator.create("pods", 2)
     simulator.fault(path="kinf-probe", status=504, body=status(504, "Timeout", "Too large resource version: 9, current: 5"))
     store.configure(whole("pods"), backoff={"min": "300ms", "max": "300ms"}).daemons()
@@ -127,7 +128,7 @@ def test_lists_from_a_stale_server_cache_are_repeated_with_pauses(simulator, sto
 
 
 def test_a_garbled_event_is_repaired_by_later_answers(simulator, store):
-    """The feed refuses an event with a changed byte, or stores what it says; later answers repair it."""
+    """The feed refuses an event with a changed byte, or stores its content; later answers repair it."""
     simulator.put("pods", pod("a"))
     store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")
@@ -207,7 +208,7 @@ def test_a_feed_that_hangs_does_not_delay_other_feeds(simulator, store):
 
 
 def test_unreadable_objects_are_skipped_and_reported(simulator, store):
-    """An object without uid and resourceVersion, which the server sends each time, must not block the other objects."""
+    """An object without uid and resourceVersion, sent by the server each time, must not block the other objects."""
     good = {"kind": "Pod", "apiVersion": "v1", **pod("good", uid="u", resourceVersion="5")}
     bad = {"metadata": {"name": "x", "namespace": "web"}, "spec": 1}  # no uid, no resourceVersion
     body = {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "7"}, "items": [bad, good]}

@@ -28,7 +28,7 @@ def pod(name, **metadata):
 
 @pytest.fixture(autouse=True)
 def configured(store):
-    """The environment names a configuration, which has to exist."""
+    """The environment must name an existing configuration."""
     store.configure(whole("pods"))
 
 
@@ -151,7 +151,8 @@ def test_a_bad_file_is_refused_and_leaves_nothing(store, name):
 @pytest.mark.parametrize("text", ['', '{"a":1}', '{"kind":"List"}', '{"kind":"List","apiVersion":"v1","items":[]}',
                                   '{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":""},"items":[]}'])
 def test_a_file_without_objects_is_refused_with_a_sentence(store, text):
-    """Without metadata the reflector's program died of SIGSEGV; "its message is above" was all that was said."""
+    """Without metadata the reflector's program died of SIGSEGV; "its message is above" was the
+    whole message."""
     path = store.directory / "file.json"
     path.write_text(text)
     result = store.kinf("import", path, "--store", store.directory / "imported")
@@ -196,7 +197,7 @@ def test_an_interruption_leaves_nothing(store, number):
         def free():
             return store.kinf("import", path, "--store", target).status == 0
 
-        eventually(free)  # the programs that it had started may take a moment to end
+        eventually(free)  # its child programs may take a moment to end
     assert leftovers(store) == []
 
 
@@ -204,7 +205,7 @@ def test_an_interruption_leaves_nothing(store, number):
 
 
 def test_rebuild_index_without_the_processor(simulator, store):
-    """Also with another configuration: a feed that it does not have keeps its indexes."""
+    """Also with another configuration: a feed missing there keeps its indexes."""
     simulator.create("pods", 50)
     store.configure(whole("pods", indexes={"node": "spec.nodeName"})).daemons()
     store.wait_equal(simulator, "pods")

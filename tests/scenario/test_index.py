@@ -42,7 +42,7 @@ def indexed(simulator, store):
 
 
 def terms_of(obj, name):
-    """The terms that the index NAME must have for an object, spelled as the command prints them."""
+    """The expected terms of the index NAME for an object, spelled as the command prints them."""
     spec = obj["spec"]
     return {
         "node": {spec["nodeName"]},
@@ -244,8 +244,8 @@ def test_a_removed_index_is_built_again_without_the_server(simulator, store, ind
 
 
 def test_an_index_removed_under_a_running_processor_is_built_again(simulator, store):
-    """Both daemons end and `kinf run` starts them again. The processor, the reflector, which trims by the index, and a
-    follower use the new index."""
+    """Both daemons end and `kinf run` starts them again. The processor, the reflector (trims by the
+    index) and a follower use the new index."""
     fill(simulator)
     supervisor = store.configure(whole("pods", indexes=INDEXES), retention={"time": "300ms"}).run()
     store.wait_equal(simulator, "pods")
@@ -359,7 +359,7 @@ def test_field_selectors_apply_default_values_to_indexed_fields(simulator, store
         ("spec.hostNetwork=true", {"p-1", "p-4"}),
         ("spec.host=n1", every),  # another name of spec.nodeName, for pods
         ("spec.host=n2", set()),
-        ("status.replicas=0", set()),  # which pods don't have: a default of other kinds
+        ("status.replicas=0", set()),  # not a field of pods: a default of other kinds
     ):
         items = store.kinf("get", "pods", "--field-selector", selector, "-o", "json", check=True).json["items"]
         assert {item["metadata"]["name"] for item in items} == wanted, selector

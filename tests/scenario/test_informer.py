@@ -59,7 +59,7 @@ def test_a_cursor_survives_a_killed_program(simulator, store, filled):
     eventually(lambda: len(calls(process, "sync")) > syncs, what="the program that was started last has synced")
 
     def state():
-        """The state after all calls; a call that is repeated after a kill changes nothing in it."""
+        """The state after all calls; a call repeated after a kill changes nothing in it."""
         known = {}
         for line in calls(process, "add", "update", "delete"):
             known[line["key"]] = None if line["call"] == "delete" else line["rv"]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers that are killed: the pins that they leave behind."""
+"""Killed readers: their abandoned pins."""
 
 from harness import eventually
 
 
 def slots(store, processes):
-    """Slots in pin files, of journal and index together, that `kinf status` shows for each of these processes."""
+    """Slots in pin files, of journal and index together, shown by `kinf status` for each of these processes."""
     shown = {reader["pid"]: reader["slots"] for reader in store.kinf("status", "-o", "json", check=True).json["readers"]}
     return [shown.get(process.pid, 0) for process in processes]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kubectl user types: docs/kubectl.md as it stands, the plugin `kubectl kinf`, near misses."""
+"""A kubectl user's commands: docs/kubectl.md as it stands, the plugin `kubectl kinf`, near misses."""
 
 import os
 import re
@@ -46,7 +46,7 @@ def store(shared):
 
 @pytest.fixture(scope="module")
 def programs(store):
-    """A directory for $PATH with kinf and the names by which kubectl finds it."""
+    """A directory for $PATH with kinf and its names for kubectl."""
     directory = store.directory / "bin"
     directory.mkdir()
     for name in ("kinf", "kubectl-kinf", "kubectl_complete-kinf"):
@@ -96,7 +96,7 @@ def test_get_lists_if_the_flag_says_no(store, words):
 def test_an_empty_namespace_is_none(store, words):
     """Of an unset variable: kinf get pods -n "$NS"."""
     given, plain = store.kinf(*words.split(), "-n", ""), store.kinf(*words.split())
-    for answer in given, plain:  # what depends on the time
+    for answer in given, plain:  # time-dependent parts
         answer.stdout = re.sub(r"\(.* ago\)| +\d+s\b", "", answer.stdout)
     assert (given.status, given.stdout, given.stderr) == (plain.status, plain.stdout, plain.stderr)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects as real clusters have them, of every kind that the simulator generates: all sizes, states and names are stored, and read."""
+"""Objects as in real clusters, of every kind of the simulator: all sizes, states and names are stored, and read."""
 
 import json
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First lists and relists: the requests, the stored objects, and the state that readers see meanwhile."""
+"""First lists and relists: the requests, the stored objects, and the state visible to readers meanwhile."""
 
 import json
 import re
@@ -149,12 +149,14 @@ def test_a_list_resumes_after_a_kill(simulator, store, point):
 
 
 def test_memory_stays_bounded_while_a_huge_list_is_read(simulator, workspace):
-    """A server may ignore the limit and send one huge body. The reflector's memory must not grow with it.
+    """A server may ignore the limit and send one huge body. The reflector's memory must not grow
+    with it.
 
-    With `durability: disk`, because mapped pages of the journal, which grow with the body, would count in the peak.
+    With `durability: disk`, because mapped pages of the journal would count in the peak, and grow
+    with the body.
     """
     peak = []
-    for count in (500, 1500):  # 10 and 30 MB, both beyond what one transaction holds (8 MiB)
+    for count in (500, 1500):  # 10 and 30 MB, both beyond the limit of one transaction (8 MiB)
         simulator.create("pods", count, size=20000)
         simulator.fault(verb="list", after=1, count=1, status=410, body='{"kind":"Status","reason":"Expired","code":410}')
         simulator.forget_requests()
@@ -163,7 +165,7 @@ def test_memory_stays_bounded_while_a_huge_list_is_read(simulator, workspace):
         reflector = store.reflector(env={"ASAN_OPTIONS": "quarantine_size_mb=1:detect_leaks=0"})
         store.wait_synced("pods")
         peak.append(peak_kb(reflector))
-        # The second page's token had expired: the list after that has no pages.
+        # The second page's token had expired: the next list has no pages.
         assert [q.get("limit") for q in queries(simulator, "list")] == ["10", "10", None]
         reflector.stop()
     # 14 MB allow for two transactions and pages of the journal's file; the second body is 20 MB larger.
@@ -304,7 +306,7 @@ def test_c63_feeds_limited_to_namespaces_selectors_and_metadata(simulator, store
     meta = store.objects("meta")
     assert meta.keys() == truth.keys()
     assert all(set(o) == {"kind", "apiVersion", "metadata"} and o["metadata"] == truth[k]["metadata"] for k, o in meta.items())
-    # A pod that leaves the selection of one feed is deleted there and stays in the others.
+    # A pod leaving the selection of one feed is deleted there and stays in the others.
     simulator.patch("pods", "web/front-running", {"metadata": {"labels": {"app": "back"}}})
     store.wait_equal(simulator, "front", resource="pods", where=lambda o: o["metadata"]["labels"]["app"] == "front")
     store.wait_equal(simulator, "pods")
@@ -393,7 +395,7 @@ def test_merged_namespaces_come_in_key_order(simulator, store):
     store.wait_equal(simulator, "pods")
     # By "namespace/": "a-b/" sorts before "a/".
     assert list(store.objects("pods")) == ["a-b/x", "a/x", "b/x"]
-    # The plan is that of the first feed that has the term.
+    # The plan is of the first feed with the term.
     simulator.put("pods", {"metadata": {"name": "y", "namespace": "b", "labels": {"app": "late"}}})
     store.wait_equal(simulator, "pods")
     found = store.kinf("get", "pods", "-l", "app=late", "-o", "name", "--explain", check=True)

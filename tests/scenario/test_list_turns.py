@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which feeds list when more want to than listConcurrency lets: none waits for a server that is silent about others."""
+"""The order of lists if more feeds are due than listConcurrency allows: none waits for a server silent about others."""
 
 import signal
 import time
@@ -17,7 +17,7 @@ def add_kinds(simulator, plurals):
 
 
 def listed(simulator):
-    """The resources in the order in which lists of them began."""
+    """The resources in the order of their lists' begin."""
     return [request["resource"] for request in simulator.requests(verb="list")]
 
 
@@ -62,7 +62,7 @@ def test_lists_that_hang_are_bounded_and_leave_room_for_others(simulator, store)
     store.configure(*hanging, "pods", listConcurrency=8).daemons()
     eventually(lambda: simulator.fault_hits(fault) == 40, timeout=60, patience=1)
     store.wait_live("pods", timeout=60)
-    # Now that each of them is known to hang they leave a turn free.
+    # Each of them is known to hang now, so they leave a turn free.
     eventually(lambda: simulator.fault_hits(fault) > 70, timeout=60)
     begin = time.monotonic()
     store.kinf("relist", "pods", check=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/test.sh, which is `make test`, counts what passed, failed and was skipped. Here it runs in a tree of its own, whose
-programs do nothing else."""
+"""scripts/test.sh (`make test`) counts passed, failed and skipped tests. Here it runs in a tree of
+its own with dummy programs."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""packaging/kubernetes: what kustomize makes of base and serve fits together, and the programs understand it.
-tests/real/check_manifests.py gives all of it to a real API server."""
+"""packaging/kubernetes: the output of kustomize for base and serve fits together, and the programs
+accept it. tests/real/check_manifests.py gives all of it to a real API server."""
 
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def test_the_configuration_and_the_command_are_understood(node, config, workspac
     variables = {variable["name"]: "n1" for variable in this["env"]}
     checked = store.kinf("config", "check", "--config", store.config, env=variables)
     assert checked.status == 0, checked.stderr
-    # Only the cluster is missing; a word that is not understood would be said first.
+    # Only the cluster is missing; an unknown word would be reported first.
     assert this["args"] == ["run", "--config", "/etc/kinf/kinf.yaml"]
     run = store.process("kinf-run", [program("kinf"), "run", "--config", store.config], variables).start()
     run.wait_log("cluster_unreachable")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manual pages match the programs, are well formed, and their examples compile and print what the pages say."""
+"""The manual pages match the programs, are well formed, and their examples compile and print the output shown."""
 
 import grp
 import os
@@ -82,7 +82,7 @@ def test_pages_refer_to_existing_pages():
 
 
 def test_the_example_configuration_is_accepted(tmp_path):
-    """On a machine that has the group, the kubeconfig and the context that it names."""
+    """On a machine with its group, kubeconfig and context."""
     kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:6443")
     kubeconfig.write_text(kubeconfig.read_text().replace("simulated", "prod"))
     text = example_of(ROOT / "reader/man/kinf.yaml.5").replace("/etc/kinf/kubeconfig", str(kubeconfig))
@@ -125,7 +125,7 @@ def test_each_function_has_a_page(installed):
 
 
 def test_the_example_commands_work(filled):
-    """Runs those lines of the page's example that read and end by themselves."""
+    """Runs the lines of the page's example that read and end by themselves."""
     lines = [line for line in example_of(ROOT / "reader/man/kinf.1").splitlines() if re.match("kinf (get|verify)", line)]
     assert len(lines) >= 5
     for line in lines:

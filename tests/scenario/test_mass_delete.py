@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""holdMassDelete: the reflector applies a list that lacks most known objects only after a second list confirms it."""
+"""holdMassDelete: the reflector applies a list without most known objects only after a second list confirms it."""
 
 import json
 
@@ -13,7 +13,7 @@ GUARD = {"holdMassDelete": {"share": "50%", "pause": "700ms"}}
 
 @pytest.fixture
 def listed(simulator, store):
-    """100 pods in the store, and the reflector, which has stopped."""
+    """100 pods in the store, and the stopped reflector."""
     simulator.create("pods", 100)
     store.configure(whole("pods"), **GUARD)
     _, reflector = store.daemons()
@@ -23,7 +23,7 @@ def listed(simulator, store):
 
 
 def relist(simulator, reflector):
-    """Starts the reflector after the server has forgotten its history, so that it must list."""
+    """Starts the reflector after the server has lost its history: it must list."""
     simulator.touch("pods", 1)
     simulator.compact()
     simulator.forget_requests()

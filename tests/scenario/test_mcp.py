@@ -19,7 +19,7 @@ TOOLS = ["get", "describe", "history", "changes", "diff", "events", "who", "coun
 
 
 class Client:
-    """A client that writes lines and reads one answer to each request."""
+    """A client with one answer for each request, line by line."""
 
     def __init__(self, store):
         argv = [program("kinf"), "mcp"]
@@ -47,7 +47,7 @@ class Client:
         return result["isError"], text
 
     def text(self, tool, /, **arguments):
-        """Of an answer without error, below its first line, which dates it."""
+        """The text of an answer without error, below its first line with the date."""
         failed, text = self.call(tool, **arguments)
         assert not failed, text
         head, _, rest = text.partition("\n")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prometheus and Grafana: the metrics that packaging/ uses are those that the programs print. What the alert rules do
-is tested by promtool (scripts/check-monitoring.sh)."""
+"""Prometheus and Grafana: the programs print the metrics used in packaging/. promtool tests the
+alert rules (scripts/check-monitoring.sh)."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def queries():
 
 
 def families(text):
-    """{name: set of labels} of a page of metrics; checks that each family stands once, with help and type."""
+    """{name: set of labels} of a page of metrics; asserts that each family stands once, with help and type."""
     found, family = {}, None
     for line in text.splitlines():
         if line.startswith("# HELP "):
@@ -54,7 +54,7 @@ def families(text):
 
 @pytest.fixture(scope="module")
 def pages(shared):
-    """(of `kinf metrics`, of kinf-serve): what they print while daemons run, a client watches and a cursor exists."""
+    """(of `kinf metrics`, of kinf-serve): their output while daemons run, a client watches and a cursor exists."""
     simulator = shared.simulator("--pods", "20")
     store = shared.store(simulator=simulator)
     store.configure(whole("pods"), serve={"listen": ["unix"], "auth": "open", "metrics": "127.0.0.1:0"}).daemons()
@@ -135,7 +135,7 @@ def test_panels_of_the_dashboard_do_not_overlap():
 
 
 def test_the_documented_file_says_that_the_store_is_gone(store, tmp_path):
-    """`kinf metrics` exits with 1 then: the file of before, in which all was well, is not to stay."""
+    """`kinf metrics` exits with 1 then: the earlier file, with all well, must not stay."""
     command = re.search(r"^cd \S+ && (.*kinf metrics.*)$", (ROOT / "docs/monitoring.md").read_text(), re.M)[1]
     (tmp_path / "kinf.prom").write_text("kinf_store_error 0\n")
     path = f"{os.path.dirname(program('kinf'))}:{os.environ['PATH']}"
