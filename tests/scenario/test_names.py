@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that JSON escapes, which RBAC allows, in every way out; and names that no store can hold."""
+"""Names allowed by RBAC and escaped in JSON, in every way out; and names impossible in any store."""
 
 import json
 import signal
@@ -21,7 +21,7 @@ FEED = "clusterroles.rbac.authorization.k8s.io"
 
 
 def as_go_writes(obj):
-    """JSON as Go's encoder writes it; every other character that may be escaped is, by turns."""
+    """JSON as Go's encoder writes it; every other escapable character is escaped, by turns."""
     text = json.dumps(obj, ensure_ascii=len(obj["metadata"]["name"]) % 2 == 0)
     for character in "&<>\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel 5.10: every system call that came later is refused with ENOSYS (seccomp), in all programs and their libraries.
-And a filter that refuses poll(2), as a container's can."""
+"""A kernel 5.10: every later system call is refused with ENOSYS (seccomp), in all programs and
+their libraries. And a filter without poll(2), possible in a container."""
 
 import platform
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/operations.md says what to do about every state, error and warning that the code has."""
+"""docs/operations.md has a remedy for every state, error and warning in the code."""
 
 import re
 
@@ -13,7 +13,7 @@ def section(title):
 
 
 def remedied(text):
-    """First cells of the rows of a section's tables that say what to do, or that nothing has to be done."""
+    """First cells of the rows with a remedy, or with none needed, in a section's tables."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")]
     return [row for row in rows if len(row) > 1]
 

@@ -20,7 +20,7 @@ def now():
 
 
 class Past:
-    """A store with a changing cluster, and what a watcher wrote down at each moment: (time, event, pods by key)."""
+    """A store with a changing cluster, and a watcher's notes of each moment: (time, event, pods by key)."""
 
     def __init__(self, shared):
         self.simulator = shared.simulator()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers in containers, and what they can't hurt: mounts, PID namespaces, the files in pins/."""
+"""Readers in containers, and their limits: mounts, PID namespaces, the files in pins/."""
 
 import os
 import signal
@@ -9,13 +9,13 @@ from harness import eventually
 from harness.namespaces import unshare
 from harness.process import program, run_command
 
-# As in a container: a mount namespace and a PID namespace, in which the command is pid 1. Root needs no user namespace.
+# As in a container: a mount namespace and a PID namespace with the command as pid 1. Root needs no user namespace.
 CONTAINER = ["--mount", "--pid", "--fork", "--kill-child"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
 READ_ONLY = 'for d in $1; do mount --bind "$d" "$d" && mount -o remount,ro,bind "$d" || exit 99; done; shift; exec "$@"'
 
 
 def contained(store, read_only, *args):
-    """The command line of `kinf ARGS` in a container that sees the directories READ_ONLY so."""
+    """The command line of `kinf ARGS` in a container with the directories READ_ONLY mounted so."""
     return [*unshare(*CONTAINER), "sh", "-c", READ_ONLY, "sh", " ".join(str(path) for path in read_only), program("kinf"), *args]
 
 
@@ -32,7 +32,7 @@ def pin_files(store):
 
 
 def snapshots(store):
-    """{program name: snapshots} of all readers but the daemons and the command that asks."""
+    """{program name: snapshots} of all readers but the daemons and the asking command."""
     readers = store.kinf("status", "-o", "json", check=True).json["readers"]
     return {r["name"]: r["snapshots"] for r in readers if not r["name"].startswith("kinf-")}
 
@@ -73,7 +73,7 @@ def test_followers_that_are_pid_1_of_their_namespaces_run_at_once(simulator, sto
 
 
 def holders(path):
-    """The processes that have PATH open, whatever their namespaces: as fuser(1) finds them."""
+    """The processes with PATH open, in any namespace: as fuser(1) finds them."""
     found = set()
     for link in Path("/proc").glob("[0-9]*/fd/*"):
         try:

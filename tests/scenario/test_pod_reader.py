@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pod that reads the store of its node (packaging/kubernetes/reader): another user in namespaces of its own, the store mounted
-read-only, the runtime directory writable, and the store's group as a supplementary one."""
+"""A pod reading the store of its node (packaging/kubernetes/reader): another user in namespaces of
+its own, the store mounted read-only, the runtime directory writable, and the store's group as a
+supplementary one."""
 
 import os
 import signal
@@ -37,7 +38,8 @@ def contained(store, *argv, groups=(DAEMONS,)):
 
 @pytest.fixture(scope="module")
 def node(shared):
-    """A node: directories of the daemons' user, and `kinf run` as that user. `group` is numeric, as ids in a pod are."""
+    """A node: directories of the daemons' user, and `kinf run` as this user. `group` is numeric, as
+    ids in a pod are."""
     simulator = shared.simulator()
     simulator.create("pods", 20)
     store = shared.store(simulator=simulator)

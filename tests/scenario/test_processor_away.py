@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Followers go on while the processor is stopped, killed or builds the index again; handlers that read wait for it."""
+"""Followers go on while the processor is stopped, killed or builds the index again; reading handlers wait for it."""
 
 import shutil
 import signal
@@ -30,7 +30,7 @@ def watch(store, *args):
 
 
 def goes_on(simulator, *followers):
-    """The followers get changes, and a whole list with a deletion that no event told of."""
+    """The followers get changes, and a whole list with a deletion without an event."""
     simulator.touch("pods", 10)
     simulator.delete_many("pods", 2)
     simulator.put("pods", pod("late"))
@@ -60,13 +60,13 @@ def test_followers_and_handlers_go_on_without_a_processor(simulator, store, fill
     goes_on(simulator, follower)
     eventually(lambda: same_as(simulator, handler), what="the handler's calls")
     assert not calls(handler, "lapped") and len(calls(handler, "sync")) == 1
-    # A follower that is killed meanwhile continues with its cursor, from the log.
+    # A follower killed meanwhile continues with its cursor, from the log.
     follower.stop()
     lines = len(follower.lines)
     simulator.put("pods", pod("later"))
     follower.start()
     eventually(lambda: ("ADDED", "web/later") in changes(follower.lines[lines:]), what="from the cursor")
-    # Readers see the state that the index has.
+    # Readers see the index's state.
     assert store.kinf("get", "pods", "-o", "name", check=True).stdout == before
     if number == signal.SIGKILL:
         processor.start()
@@ -134,7 +134,7 @@ def test_a_handler_that_reads_gets_its_change_or_is_told_to_try_again(simulator,
     handler = synced(informer(store, "--cache"))
 
     def caches():
-        """(resourceVersion of the change, what the cache had) of each add and update."""
+        """(resourceVersion of the change, the cache's content) of each add and update."""
         return [(int(line["rv"]), line["cache"]) for line in calls(handler, "add", "update")]
 
     simulator.churn("pods", 200, 40)

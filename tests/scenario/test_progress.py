@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The progress of long work: one line on a terminal, which is gone at the end; nothing when standard error is a pipe."""
+"""The progress of long work: one line on a terminal, removed at the end; nothing when standard error is a pipe."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from harness.process import program, run_command
 from harness.store import whole
 from harness.terminal import Terminal
 
-# What runs, as a shell has it, and what its progress begins with.
+# The command line for a shell, and the beginning of its progress.
 WORK = {
     "verify": ("kinf verify --deep", "verifying: "),
     "backup": ("kinf backup backup.tar", "copying: "),

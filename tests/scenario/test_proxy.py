@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proxies between the reflector and the API server: how one is chosen, what it may see, and how its errors are named.
+"""Proxies between the reflector and the API server: their choice, their view of the traffic, and
+their errors.
 
 Only the proxies can resolve the cluster's name: a direct connection fails."""
 

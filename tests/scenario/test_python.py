@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinf module for Python, installed by pip, with real daemons. Functions decorated with @guest run in another
-interpreter, which has loaded the library under test."""
+"""The kinf module for Python, installed by pip, with real daemons. Functions decorated with @guest
+run in another interpreter with the library under test loaded."""
 
 import json
 import os
@@ -29,8 +29,8 @@ def site(shared):
 
 @pytest.fixture(scope="module")
 def world(shared):
-    """(simulator, store): running daemons, pods, and a widget of odd values. Tests that create objects use their own
-    namespaces."""
+    """(simulator, store): running daemons, pods, and a widget of odd values. Tests creating objects
+    use their own namespaces."""
     simulator = shared.simulator()
     store = shared.store(simulator=simulator)
     simulator.create("pods", PODS, namespaces=3)
@@ -45,7 +45,7 @@ def world(shared):
 
 @pytest.fixture(scope="module")
 def interpreters(world, site):
-    """interpreters(): an interpreter that runs; a new one if the last one has ended."""
+    """interpreters(): a running interpreter; a new one if the last one has ended."""
     started = []
 
     def running():
@@ -57,13 +57,13 @@ def interpreters(world, site):
 
 
 def guest(body):
-    """Makes a test that runs BODY(store, simulator) in another interpreter, which has the module."""
+    """Makes a test of BODY(store, simulator) in another interpreter with the module."""
 
     def test(world, interpreters):
         interpreters().run(body, world[0])
 
     test.__name__, test.__doc__ = body.__name__, body.__doc__
-    body.__name__ = f"guest_{body.__name__}"  # the name by which that interpreter finds it
+    body.__name__ = f"guest_{body.__name__}"  # its name in the other interpreter
     setattr(sys.modules[__name__], body.__name__, body)
     return test
 
@@ -83,7 +83,7 @@ def raises(kind, function, *arguments, **named):
 def test_pip_installs_a_typed_module_of_the_librarys_version(site, world):
     names = {path.name for path in (site / "kinf").iterdir()}
     assert "py.typed" in names and "__init__.py" in names
-    # The version that pip knows is the library's.
+    # pip has the library's version.
     script = "import kinf, importlib.metadata as m; print(kinf.__version__ == m.version('kinf'))"
     result = run_command([sys.executable, "-c", script], {**world[1].env, **environment(site)})
     assert result.stdout == "True\n", result
@@ -369,7 +369,7 @@ def test_one_thread_renews_and_closes_while_others_read(store, simulator):
 
 @guest
 def test_what_belongs_to_a_handle_is_neither_copied_nor_pickled(store, simulator):
-    """The copy of a snapshot closed it a second time, which aborted the interpreter."""
+    """A snapshot's copy used to close it a second time, and the interpreter aborted."""
     import copy
     import pickle
 
@@ -438,7 +438,7 @@ def test_a_child_that_is_forked_while_a_thread_reads_waits_for_nothing(store, si
     assert held.wait(LIMIT)
     child = os.fork()
     if child == 0:
-        signal.alarm(int(LIMIT))  # ends a child that waits
+        signal.alarm(int(LIMIT))  # ends a waiting child
         status = 1
         try:
             uses = [lambda: one.key and one["kind"], lambda: next(listed), lambda: listed.plan, snapshot.renew, store.status]
@@ -486,7 +486,7 @@ def test_a_watch_gives_the_initial_state_and_then_changes(store, simulator):
         simulator.patch("pods", "told/x", {"metadata": {"labels": {"app": "a"}}})
         simulator.delete("pods", "told/x")
         events = [watch.next_event(LIMIT) for _ in range(5)]
-        # An object that enters the filter is ADDED; one that leaves it is DELETED, with its last state inside.
+        # An object is ADDED if it enters the filter; it is DELETED with its last state if it leaves it.
         assert [event.type for event in events] == ["ADDED", "MODIFIED", "DELETED", "ADDED", "DELETED"]
         assert not any(event.initial or event.resync or event.final_state_unknown for event in events)
         assert events[1].old.path("spec.nodeName") == "n1" and events[1].object.path("spec.nodeName") == "n2"
@@ -585,7 +585,7 @@ def test_what_a_signal_raises_in_a_callback_is_not_lost(store, simulator):
         raise Pressed
 
     def pressed(call, wanted, delay):
-        """Returns whether CALL was interrupted; it gives all that is WANTED otherwise."""
+        """Returns whether CALL was interrupted; it gives all WANTED results otherwise."""
         try:
             try:
                 signal.setitimer(signal.ITIMER_REAL, delay)

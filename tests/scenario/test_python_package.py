@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel of the kinf module with the library in it, and the example that makes tables."""
+"""The wheel of the kinf module with the library in it, and the table-making example."""
 
 import importlib.util
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feeds that nothing happens to and whose watch has no bookmarks, as that of Events: their resourceVersion stays young enough
+"""Quiet feeds without bookmarks in their watch, as Events: their resourceVersion stays young enough
 to begin a watch with."""
 
 import pytest
@@ -10,7 +10,7 @@ from harness.store import whole
 
 @pytest.fixture
 def quiet(simulator, store):
-    """A feed of pods whose watches are opened again every few seconds; nodes move the cluster's version on."""
+    """A feed of pods with watches opened again every few seconds; nodes move the cluster's version on."""
     simulator.settings(bookmarkMs=0)
     simulator.create("pods", 30, namespaces=3)
     store.configure(whole("pods", pageSize=10), watchTimeout="2s").daemons()
@@ -41,7 +41,7 @@ def test_a_quiet_feed_keeps_its_version_young_without_a_list(simulator, store, q
 
 
 def test_a_watch_that_lost_events_is_not_moved_past_them(simulator, store, quiet):
-    """What the feed lacks it would lack for ever: the 410 that follows lists it."""
+    """The feed would lack the lost events for ever: the next 410 lists them."""
     simulator.swallow("pods", 5)
     simulator.touch("pods", 5)
     rv = store.feed_status("pods")["resourceVersion"]

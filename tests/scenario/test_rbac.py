@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kinf config rbac: the rights that the feeds of a configuration need, as kubectl would apply them."""
+"""kinf config rbac: the rights needed by a configuration's feeds, in a form for kubectl apply."""
 
 import yaml
 import pytest

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Guarantees for readers in other processes: order, snapshots that do not change, and clear errors for readers of
-other users, mounts, PID namespaces and store formats."""
+"""Guarantees for readers in other processes: order, unchanging snapshots, and clear errors for
+readers of other users, mounts, PID namespaces and store formats."""
 
 import grp
 import os
@@ -74,7 +74,7 @@ def reader(store, wrap=(), name="reader", **env):
 
 
 def answer(process, number):
-    """Sends signal NUMBER to the reader; returns the line that it prints."""
+    """Sends signal NUMBER to the reader; returns its line."""
     before = len(process.lines)
     process.send(number)
     return eventually(lambda: process.lines[before:], what="an answer")[0]
@@ -112,7 +112,7 @@ def test_a_held_snapshot_never_changes(simulator, store):
 
 @pytest.fixture
 def another_user(store):
-    """The first words of a command line that runs as user 65534; readable() copies programs to where it may read them."""
+    """The first words of a command line to run as user 65534; readable() copies programs to where it may read them."""
     if os.geteuid() != 0:
         pytest.skip("only root can run a command as another user")
     os.chmod(store.directory, 0o711)
@@ -205,7 +205,7 @@ def test_readers_in_other_pid_namespaces_work_with_one_pid(simulator, store, fil
     process.kill()
 
     def shown():
-        """The command sees that the daemons run although their pids mean nothing in its PID namespace."""
+        """The command sees the daemons running although their pids mean nothing in its PID namespace."""
         status = run_command([*alone, program("kinf"), "status", "-o", "json"], store.env).json
         return [row["state"] for row in status["processes"] + status["feeds"]] == ["running", "running", "live"]
 

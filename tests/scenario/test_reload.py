@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys that are changed while the reflector runs (SIGHUP): they apply to the next request, and the change causes none.
+"""Keys changed while the reflector runs (SIGHUP): they apply to the next request, and the change
+causes none.
 
-maxObjectSize: test_hostile.py, c67; streamingLists: test_streaming_list.py; listConcurrency: test_connections.py."""
+maxObjectSize: test_hostile.py, c67; streamingLists: test_streaming_list.py; listConcurrency:
+test_connections.py."""
 
 import json
 import os
@@ -19,12 +21,12 @@ QUICK = {"min": "10ms", "max": "20ms"}
 
 @pytest.fixture
 def reflector(simulator, store):
-    """A reflector that watches a feed of 30 pods."""
+    """A reflector watching a feed of 30 pods."""
     simulator.create("pods", 30)
     _, reflector = store.configure(whole("pods"), backoff=QUICK).daemons()
     store.wait_equal(simulator, "pods")
     simulator.wait_watching("pods")
-    simulator.touch("pods")  # a watch that has delivered an event is opened again at once when it breaks
+    simulator.touch("pods")  # a broken watch with an event is opened again at once
     store.wait_equal(simulator, "pods")
     simulator.forget_requests()
     return reflector
@@ -45,7 +47,7 @@ def tune(simulator, store, reflector, page_size=500, **settings):
 
 
 def expire(simulator):
-    """Answers the next watch with 410 Expired, so that the feed lists again."""
+    """Answers the next watch with 410 Expired: the feed lists again."""
     gone = {"kind": "Status", "status": "Failure", "message": "too old", "reason": "Expired", "code": 410}
     simulator.fault(resource="pods", verb="watch", count=1, body=json.dumps({"type": "ERROR", "object": gone}))
     simulator.drop()
@@ -78,7 +80,7 @@ def test_a_new_backoff_applies_to_the_next_failure(simulator, store, reflector):
     for _ in range(3):
         assert store.feed_status("pods")["retries"] == tried
     assert len(asked(simulator, "watch", "timeoutSeconds")) == 1
-    # A pause that has begun keeps its length; a new reflector uses the new bounds.
+    # A begun pause keeps its length; a new reflector uses the new bounds.
     simulator.clear_faults()
     reflector.kill()
     store.configure(whole("pods"), backoff=QUICK)
@@ -89,12 +91,13 @@ def test_a_new_backoff_applies_to_the_next_failure(simulator, store, reflector):
 
 @pytest.fixture
 def slow_writer(store):
-    """Starts to write a file piece by piece: what it gets leads to the next piece. Changes the file every 0.1 s until then."""
+    """Starts to write a file piece by piece: the answer leads to the next piece. Changes the file
+    every 0.1 s until then."""
     pieces, more = [], threading.Event()
 
     def write():
         while pieces:
-            with store.config.open("r+") as file:  # never empty: a reload would say that it names no feed
+            with store.config.open("r+") as file:  # never empty: a reload would call it without feeds
                 file.write(pieces[0])
                 file.truncate()
             if more.wait(0.1):
@@ -119,7 +122,7 @@ def slow_writer(store):
 
 @pytest.mark.parametrize("how", ["restart", "reload"])
 def test_feeds_that_a_file_does_not_name_yet_are_kept(simulator, store, slow_writer, how):
-    """A daemon that read kinf.yaml while it was being written removed the feeds that were not in it yet."""
+    """A daemon reading a half-written kinf.yaml used to remove the feeds missing in it."""
     simulator.create("pods", 3)
     simulator.create("nodes", 2)
     supervisor = store.configure(whole("pods"), whole("nodes"), whole("services")).run()

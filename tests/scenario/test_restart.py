@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daemons that stop, are killed and start again: they list nothing again and lose nothing, and readers continue."""
+"""Daemons stopped, killed and started again: they list nothing again and lose nothing, and readers continue."""
 
 import contextlib
 import fcntl
@@ -25,7 +25,7 @@ BOOTS = "0123456789abcdef" * 2, "fedcba9876543210" * 2
 
 @pytest.fixture
 def filled(simulator, store):
-    """(processor, reflector), which have listed 100 pods and watch them."""
+    """(processor, reflector) with 100 pods listed and watched."""
     simulator.create("pods", 100)
     store.configure(whole("pods", indexes={"node": "spec.nodeName"}))
     daemons = store.daemons()
@@ -172,7 +172,7 @@ def supervised(simulator, store):
 
 
 def remove_runtime(store):
-    """Empties the runtime directory. A daemon that starts meanwhile may have made it again."""
+    """Empties the runtime directory. A daemon started meanwhile may have made it again."""
     remove_in_use(store.runtime)
     store.runtime.mkdir(mode=0o700, exist_ok=True)
 
@@ -182,7 +182,7 @@ def files_of(store):
 
 
 def ended_for(supervisor):
-    """The files and directories that the daemons' logs name as their reason to end."""
+    """The files and directories named in the daemons' logs as their reason to end."""
     return re.findall(r" error daemon_ended .*changed while in use \('([^']+)' was removed or replaced", supervisor.log)
 
 
@@ -199,8 +199,8 @@ def test_daemons_end_with_75_when_the_runtime_directory_is_removed(simulator, st
 
 
 def test_long_readers_find_the_runtime_directory_that_daemons_made_again(simulator, store, supervised):
-    """The directory is removed while daemons run, and again between two runs of them. A follower that reads meanwhile
-    sees the feed live again, not 'offline' for ever, and keeps its cursor."""
+    """The directory is removed while daemons run, and again between two runs of them. A follower
+    sees the feed live again meanwhile, not 'offline' for ever, and keeps its cursor."""
     reader = synced(informer(store, "--cursor", "long"))
 
     def state():
@@ -235,8 +235,9 @@ def test_follower_without_its_cursors_directory_makes_it(simulator, store, fille
     eventually(cursor.exists)
 
     def caught_up():
-        # A daemon that notices the removal ends with 75, and its successor makes the directory too. It does not notice
-        # if another process made the directory again meanwhile and the file system reused the inode.
+        # A daemon ends with 75 if it notices the removal, and its successor makes the directory
+        # too. It does not notice if another process made the directory again meanwhile and the file
+        # system reused the inode.
         for process in filled:
             if not process.running:
                 assert process.wait() == 75, process.tail()
@@ -252,7 +253,7 @@ def test_follower_without_its_cursors_directory_makes_it(simulator, store, fille
 
 @pytest.mark.parametrize("removed", [False, True])
 def test_a_daemon_waits_for_one_that_is_ending(simulator, store, filled, removed):
-    """A daemon that ends holds both locks of the runtime directory while it removes that."""
+    """An ending daemon holds both locks of the runtime directory during its removal."""
     processor, reflector = filled
     assert reflector.stop() == 0 and processor.stop() == 0
     runtime = Path((store.path / "runtime").read_text().rstrip("\n"))
@@ -338,7 +339,7 @@ def test_a_durable_store_survives_a_power_cut(simulator, store, boot):
 
 @pytest.mark.parametrize("part", ["store", "journal"])
 def test_daemons_end_when_their_store_is_removed_and_make_it_again(simulator, store, part):
-    """Otherwise they would write for ever into files that no reader can find."""
+    """Otherwise they would write for ever into unlinked files."""
     simulator.create("pods", 20)
     store.configure(whole("pods"))
     supervisor = store.run()
@@ -356,7 +357,7 @@ def test_daemons_end_when_their_store_is_removed_and_make_it_again(simulator, st
 
 
 def test_a_reader_stopped_while_it_opens_the_store_stops_nobody(simulator, store, filled):
-    """Neither a daemon that starts nor other readers wait for it. Then it goes on."""
+    """Neither a starting daemon nor other readers wait for it. Then it goes on."""
     processor, reflector = filled
 
     def uuid():
@@ -435,9 +436,9 @@ def children(supervisor):
 
 
 def wait_children(supervisor, other_than=()):
-    """Waits for both daemons, with pids that are not in OTHER_THAN; returns {program: pid}."""
+    """Waits for both daemons, with pids outside OTHER_THAN; returns {program: pid}."""
     def both():
-        found = children(supervisor)  # a child that was just forked is still called kinf
+        found = children(supervisor)  # a just forked child is still called kinf
         daemons = found.keys() == {"kinf-reflector", "kinf-processor"}
         return daemons and not set(found.values()) & set(other_than) and found
     return eventually(both)
@@ -539,7 +540,7 @@ def test_terminated_daemons_end_in_the_middle_of_a_list(simulator, store, filled
 
 @pytest.fixture
 def manager(store):
-    """messages(): what processes have sent to the service manager so far."""
+    """messages(): messages of processes to the service manager so far."""
     path = store.directory / "notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(str(path))
@@ -557,7 +558,7 @@ def manager(store):
 
 @pytest.mark.parametrize("name", ["kinf-reflector", "kinf-processor"])
 def test_a_daemon_that_hangs_is_started_again(simulator, store, name):
-    """kinf run says which daemon, for how long and how; the other daemon goes on."""
+    """kinf run logs the daemon, the time and the way; the other daemon goes on."""
     simulator.create("pods", 5)
     store.configure(whole("pods"), hangLimit="5s")
     supervisor = store.run()
@@ -643,7 +644,7 @@ def test_the_supervisor_feeds_the_service_managers_watchdog(simulator, store, ma
     store.wait_equal(simulator, "pods")
     pids = [process["pid"] for process in store.kinf("status", "-o", "json").json["processes"]]
     for pid in pids:
-        os.kill(pid, signal.SIGSTOP)  # so that only the supervisor can send
+        os.kill(pid, signal.SIGSTOP)  # so only the supervisor can send
     messages = manager()
     seen = len(messages)
     eventually(lambda: manager()[seen:].count("WATCHDOG=1") >= 2)

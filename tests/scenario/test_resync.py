@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The key `resync` of a feed in kinf.yaml, which informers use by default: they read it from the store.
+"""The key `resync` of a feed in kinf.yaml, the default of informers: they read it from the store.
 
-tests/unit/test_informer_resync.c tests which period applies, tests/unit/test_resync.c when a handler is due."""
+tests/unit/test_informer_resync.c tests the choice of the period, tests/unit/test_resync.c the due
+times."""
 
 import signal
 
@@ -32,7 +33,7 @@ def tune(store, reflector, **settings):
 
 
 def resyncs(process):
-    """The number of updates that repeat the same object; the cluster changes nothing meanwhile."""
+    """The number of repeated updates of the same object; the cluster changes nothing meanwhile."""
     updates = calls(process, "update")
     assert all(line["old"] == line["rv"] for line in updates)
     return len(updates)

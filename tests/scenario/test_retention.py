@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Retention: the reflector trims history after retention.time, keeps what cursors need, and bounds the files."""
+"""Retention: the reflector trims history after retention.time, keeps the cursors' part, and bounds the files."""
 
 import os
 import re
@@ -83,8 +83,8 @@ def test_a_cursor_holds_history(simulator, store):
 
 
 def test_an_expired_cursor_holds_nothing_and_is_removed(simulator, store):
-    """One cursor was written a year ago, the other by a clock that was a year ahead. Neither holds history; the reflector
-    removes the old one."""
+    """One cursor was written a year ago, the other by a clock a year ahead. Neither holds history;
+    the reflector removes the old one."""
     simulator.create("pods", 50)
     store.configure(whole("pods"), retention={"time": "100ms", "size": "64MiB"}, cursorExpiry="1h").daemons()
     store.wait_equal(simulator, "pods")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A copy whose pages are of two moments, so that the journal's trees lack pages: what is in the others is read all the same."""
+"""A copy with pages of two moments, and so with holes in the journal's trees: records in the other
+pages are read all the same."""
 
 import re
 import shutil
@@ -24,8 +25,8 @@ def root(data):
 
 
 def copy_slowly(store, simulator, target):
-    """As a slow copy is: its first pages, with the roots of the trees, are older than the rest by so many changes that the pages they
-    name have been used again."""
+    """As a slow copy is: its first pages, with the roots of the trees, are older than the rest by
+    many changes, so their pages have been reused."""
     files = [f"{name}/gen-1/data.mdb" for name in ("journal", "index")]
     before = {name: (store.path / name).read_bytes() for name in files}
 
@@ -112,7 +113,7 @@ def test_a_journal_of_which_nothing_is_left_is_said_to_be_damaged(running, simul
 
 
 def test_a_copy_that_is_cut_short_shows_what_it_has(running, simulator, tmp_path):
-    """A disk that was full, or a transfer that ended."""
+    """A full disk, or an aborted transfer."""
     eventually(lambda: running.kinf("status", "--check").status == 0)
     copy = tmp_path / "copy"
     shutil.copytree(running.path, copy)

@@ -54,7 +54,7 @@ def files_of(directory):
 
 
 def found(store, words):
-    """The places that contain any of WORDS."""
+    """The places with any of WORDS."""
     secrets = [word.encode() for word in words]
     places = [(process.name, (process.log + process.out).encode()) for process in store.processes]
     for args in (["status", "-o", "json"], ["status"], ["dump", "meta"]):
@@ -112,8 +112,7 @@ def test_basic_passwords_are_never_written(world):
 
 
 def test_secrets_of_an_exec_plugin_are_never_written(workspace, simulator, world, tmp_path):
-    """The log repeats the plugin's standard error, but neither its output, which is broken in the end, nor its
-    environment."""
+    """The log repeats the plugin's standard error, but neither its output (broken in the end) nor its environment."""
     answer = {"apiVersion": V1, "kind": "ExecCredential", "status": {"token": f"{MARKER}-exec"}}
     plugin = tmp_path / "plugin"
     plugin.write_text(f"""#!/bin/sh

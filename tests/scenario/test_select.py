@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Field selectors that compare, indexes by condition and the advice to make one, earlier states, formats of -o."""
+"""Comparing field selectors, indexes by condition and the advice to make one, earlier states, formats of -o."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def store(shared):
 
 
 def numbers(store, *args):
-    """The numbers of the pods that `kinf get pods ARGS` finds."""
+    """The numbers of the pods found by `kinf get pods ARGS`."""
     found = store.kinf("get", "pods", "-o", "name", *args, check=True).stdout.split()
     return sorted(int(line.removeprefix("pod/p")) for line in found)
 
@@ -181,7 +181,7 @@ def test_the_advised_index_is_what_was_missing(simulator, workspace):
 
 @pytest.fixture(scope="module")
 def past(shared):
-    """(store, events): web/a was made, moved and deleted, web/b came; by event: what readers saw then."""
+    """(store, events): web/a was made, moved and deleted, web/b came; by event: the state seen by readers then."""
     simulator = shared.simulator()
     store = shared.store("past", simulator=simulator)
     simulator.put("pods", pod("old", "shop", node="n0"))
@@ -242,7 +242,7 @@ def test_an_earlier_state_in_a_copy(past, tmp_path):
     store.kinf("backup", f"{tmp_path}/copy/", check=True)
     event, truth = states[0]
     answer = store.kinf("get", "pods", "--at", str(event), "-o", "json", "--store", str(tmp_path / "copy"))
-    if answer.status:  # a backup may keep less of the past, and then says what it keeps
+    if answer.status:  # a backup may keep less of the past, and then names the kept part
         assert f"as of event {event} is not kept, but those from event" in answer.stderr, answer
     shutil.copytree(store.path, tmp_path / "files")
     copied = store.kinf("get", "pods", "--at", str(event), "-o", "json", "--store", str(tmp_path / "files"), check=True)
@@ -296,7 +296,7 @@ def test_templates_and_columns_from_files(store, tmp_path):
     assert shown == "NAME   NODE\np1     n1\n"
     columns.write_text("NAME\n")
     wrong = {f"custom-columns-file={columns}": 2, "custom-columns-file=": 2, "jsonpath-file": 2,
-             f"jsonpath-file={tmp_path}/none": 1, f"jsonpath-file={tmp_path}": 1}  # a file that can't be read is no wrong usage
+             f"jsonpath-file={tmp_path}/none": 1, f"jsonpath-file={tmp_path}": 1}  # an unreadable file is no wrong usage
     for form, status in wrong.items():
         answer = store.kinf("get", "pods", "-o", form)
         assert answer.status == status and answer.stdout == "" and answer.stderr.count("\n") == 1, answer

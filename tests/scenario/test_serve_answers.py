@@ -251,7 +251,7 @@ def key_of(item):
 
 
 def pages(serve, path, limit):
-    """Yields the first page, then the items of all pages, which all bear one resourceVersion."""
+    """Yields the first page, then the items of all pages, all of one resourceVersion."""
     token, found, answers, rv = "", [], 0, None
     while token is not None:
         answer = serve.ask(f"{path}limit={limit}" + (f"&continue={token}" if token else ""))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kinf that is filled from a kinf-serve: the leaf of a relay. resourceVersions pass through, a restart of the relay costs no
-list, the age of the data passes down, and a client that moves between two relays never goes back in time."""
+"""A kinf filled from a kinf-serve: the leaf of a relay. resourceVersions pass through, a restart of
+the relay costs no list, the age of the data passes down, and a client moving between two relays
+never goes back in time."""
 
 import json
 import signal
@@ -16,7 +17,7 @@ ALL = "/api/v1/pods"
 
 
 class Relay(Serve):
-    """A kinf-serve that other machines are filled from."""
+    """A kinf-serve as other machines' source."""
 
     def url(self):
         lines = (self.store.path / "serve" / "addresses").read_text().splitlines()
@@ -104,7 +105,7 @@ def test_a_restart_of_the_middle_costs_no_list(tree):
 
 
 def test_progress_passes_down(tree):
-    """A read of a version that only other resources have come to goes up through the relay."""
+    """A read of a version of other resources only goes up through the relay."""
     simulator, middle, end = tree
     simulator.settings(progressMs=50)
     rv = simulator.put("nodes", {"metadata": {"name": "elsewhere"}, "spec": {}})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that nobody here wrote, against kinf-serve: kubectl (each program of $KINF_KUBECTL, separated by colons, else that in
-PATH), and the requests of the Python and JavaScript clients as they were recorded; docs/protocol.md 12 and 13. The same commands
-are given to the simulated API server, and what they print is compared."""
+"""Foreign clients against kinf-serve: kubectl (each program of $KINF_KUBECTL, separated by colons,
+else the one in PATH), and recorded requests of the Python and JavaScript clients; docs/protocol.md
+12 and 13. The same commands go to the simulated API server, and the outputs are compared."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kinf-serve with `forward: on`: what the cache does not have goes to the API server, with the client's own credentials."""
+"""kinf-serve with `forward: on`: requests outside the cache go to the API server, with the client's own credentials."""
 
 import json
 import signal
@@ -110,7 +110,7 @@ def test_quorum_reads_are_the_api_servers(workspace):
     for query in ("?resourceVersion=0", f"?resourceVersion={rv}"):
         assert forward.ask(PODS + query).names == ["p0", "p1", "p2"]
     assert asked() == before, "reads with a version are the cache's"
-    # Nothing is answered that is not proved: not without credentials, and not without the API server.
+    # Nothing is answered without proof: not without credentials, and not without the API server.
     assert forward.serve.ask(PODS).status == 401
     forward.api.stop()
     answer = forward.ask(PODS)
@@ -162,7 +162,7 @@ def test_credentials_pass_and_headers_of_a_connection_do_not(forward):
 
 
 def test_a_client_can_not_have_credentials_left_out_by_naming_them_in_connection(forward):
-    """A front proxy says by them for whom it asks."""
+    """A front proxy names the user by them."""
     credentials = {"Authorization": "Bearer proxy", "Impersonate-User": "u", "Impersonate-Group": "g"}
     seen = forward.serve.ask("/headers", **credentials, Connection="close, Impersonate-User, impersonate-group, authorization").json
     assert {name: seen.get(name.lower()) for name in credentials} == credentials
@@ -197,7 +197,7 @@ def test_a_write_is_in_the_next_read(workspace):
 
 
 def test_an_object_whose_last_finalizer_is_removed_is_not_in_the_next_read(workspace):
-    """The write deletes it, and is answered with the version that it had. The cache may not even have come to that."""
+    """The write deletes it, and is answered with its last version. The cache may not even have reached this version."""
     forward = Forward(workspace)
     going = {"deletionTimestamp": "2026-01-01T00:00:00Z"}  # a namespace has no deletionGracePeriodSeconds then, others have 0
     objects = [{"metadata": {"name": f"final-{i}", "namespace": "web", "finalizers": ["example.com/f"]}, "spec": {}} for i in range(20)]
@@ -214,8 +214,9 @@ def test_an_object_whose_last_finalizer_is_removed_is_not_in_the_next_read(works
 
 
 def test_a_read_after_a_collection_was_deleted_is_current_and_does_not_wait(workspace):
-    """Its answer has the version of a list, which is newer than all that the feed will have while nothing changes. The namespace
-    controller deletes some forty collections, most of them empty, and lists each: that took it two minutes."""
+    """Its answer has the version of a list, newer than all of the feed's versions while nothing
+    changes. The namespace controller deletes some forty collections, most of them empty, and lists
+    each: this took two minutes."""
     forward = Forward(workspace, whole("pods"), whole("configmaps"))
     times = []
     for i in range(5):
@@ -420,7 +421,7 @@ def test_doubtful_requests_are_not_forwarded(forward, request_):
 
 
 def test_a_body_belongs_to_its_request(forward):
-    """What looks like a request within a body stays there, also when the request is answered from the cache."""
+    """Bytes like a request within a body stay there, even if the request is answered from the cache."""
     inner = b"GET /smuggled HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\n\r\n"
     for path in (b"/count", b"/api/v1/namespaces/web/pods"):
         with forward.raw() as connection:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of watches of kinf-serve: an event is shown only to the groups whose name, namespace, field or label it has, or had.
-Each watch must have seen live the events that the API server replays for its query."""
+"""Groups of watches of kinf-serve: an event is shown only to the groups of its name, namespace,
+field or label, present or former. Each watch must have seen live the events replayed by the API
+server for its query."""
 
 import random
 from concurrent.futures import ThreadPoolExecutor

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callers of kinf-serve that mean harm: floods of HTTP/2 frames, heads that never end, more connections than there is room
-for, web pages of other hosts. Others must be served meanwhile, and the process must not grow."""
+"""Malicious callers of kinf-serve: floods of HTTP/2 frames, endless heads, too many connections,
+web pages of other hosts. Others must be served meanwhile, and the process must not grow."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION =
 END_STREAM, END_HEADERS = 1, 4
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 INTERNAL_ERROR, STREAM_CLOSED, REFUSED_STREAM, CANCEL, ENHANCE_YOUR_CALM = 2, 5, 7, 8, 11
-GROWTH = 320 << 20  # the sanitizer keeps up to 256 MiB that were freed
+GROWTH = 320 << 20  # the sanitizer keeps up to 256 MiB of freed memory
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def frame(kind, flags, stream, payload=b""):
 
 
 def literal(name, value):
-    """A field that the receiver does not remember, without Huffman code."""
+    """A field the receiver does not remember, without Huffman code."""
     def text(t):
         assert len(t) < 127 + 128
         return bytes((len(t),)) + t if len(t) < 127 else bytes((127, len(t) - 127)) + t
@@ -94,7 +94,7 @@ def send(connection, data):
 
 
 def goaway(connection):
-    """The error of the GOAWAY with which the server ends the connection; None if it only closes."""
+    """The error in the GOAWAY at the server's end of the connection; None if it only closes."""
     return next((struct.unpack("!I", payload[4:8])[0] for kind, _, _, payload in frames(connection) if kind == GOAWAY), None)
 
 
@@ -154,7 +154,7 @@ def test_a_small_head_that_unpacks_to_a_huge_one_is_refused(server):
 
 
 def unfinished(streams):
-    """Requests without their bodies. Their heads are 60 kB that HPACK packs into some 70 bytes each."""
+    """Requests without their bodies. HPACK packs their heads of 60 kB into some 70 bytes each."""
     value = b"x" * 4000
     remembered = b"\x40\x01a\x7f" + bytes((len(value) - 127 & 127 | 128, len(value) - 127 >> 7)) + value
     fields = [(b":method", b"POST"), (b":scheme", b"https"), (b":path", b"/api/v1/pods"), (b":authority", b"localhost")]
@@ -164,7 +164,7 @@ def unfinished(streams):
 
 
 def resets(connection, n, patience):
-    """The errors of the first N streams that the server resets, by stream."""
+    """The errors of the first N streams reset by the server, by stream."""
     found, end = {}, time.monotonic() + patience
     connection.settimeout(patience)
     for kind, _, stream, payload in frames(connection):
@@ -181,7 +181,7 @@ def test_heads_that_are_kept_take_bounded_memory_and_bodies_that_do_not_come_are
     first.sendall(PREFACE + frame(SETTINGS, 0, 0) + unfinished(range(1, 9, 2)))
     ended = threading.Event()
     pings = threading.Thread(target=lambda: [first.sendall(frame(PING, 0, 0, b"12345678")) for _ in iter(lambda: ended.wait(1), True)])
-    pings.start()  # a connection on which something happens is no exception
+    pings.start()  # a busy connection is no exception
     held = []
     for _ in range(60):
         held.append(connect(server))
@@ -239,7 +239,7 @@ def test_answers_to_one_who_gives_no_window_wait_without_memory(workspace):
 
 
 def test_windows_that_open_bit_by_bit_are_gathered_into_whole_frames(workspace):
-    """As Go's client opens them, which would get a frame for each 4 KiB."""
+    """As opened by Go's client: it would get a frame for each 4 KiB."""
     server = serve(workspace, pods=300)
     step, wanted = 4096, 300 * 1024
     with connect(server, settings=[(4, step)]) as connection:
@@ -369,7 +369,7 @@ def test_requests_of_web_pages_get_nothing(server):
 
 
 def openssl_client(server, feed):
-    """`openssl s_client`, which reads commands from the program FEED: a line K updates the client's key."""
+    """`openssl s_client` with commands from the program FEED: a line K updates the client's key."""
     command = f"{feed} | openssl s_client -connect 127.0.0.1:{server.port} -tls1_3 2>&1"
     return subprocess.Popen(["sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists and first objects of watches that an index of the cache answers: the same as by a walk, and the metrics that tell them apart."""
+"""Lists and first objects of watches answered by an index of the cache: the same as by a walk, and
+the metrics to tell them apart."""
 
 import http.client
 import urllib.parse
@@ -128,7 +129,7 @@ def test_a_watch_begins_with_the_objects_of_an_index_and_goes_on(serve):
 
 
 def test_events_are_kept_only_until_their_watches_have_taken_them(serve):
-    """Those of watches that had gone took 64 MiB for good."""
+    """Events of ended watches used to take 64 MiB for good."""
     kept = lambda: metrics(serve)["kinf_serve_frame_bytes"]
     n, rv = len(serve.ask(ALL).names), serve.ask(ALL + "?limit=1").rv
     eventually(lambda: kept() == 0)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clients of kinf-serve see while feeds come and go, and while one of the processes behind it ends in the middle of their work."""
+"""The view of kinf-serve's clients while feeds come and go, and while one of the processes behind
+it ends in the middle of their work."""
 
 import json
 import shutil

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kinf-serve as a product of axes (harness/product.py): every answer is the one that follows from the objects of the simulated
-cluster. Cells and columns of tables, and bookmarks, are those of small answers; what is forwarded is the simulator's.
+"""kinf-serve as a product of axes (harness/product.py): every answer must follow from the objects
+of the simulated cluster. Cells and columns of tables, and bookmarks, are those of small answers;
+forwarded answers are the simulator's.
 
 $KINF_PRODUCT is how many axes are combined (default 2; `make check-all`: 3)."""
 
@@ -17,7 +18,7 @@ BORN = "2010-01-01T00:00:00Z"
 
 
 def possible(row):
-    """The simulator, to which configmaps are forwarded, knows neither tables nor compression."""
+    """The simulator gets forwarded configmaps, and knows neither tables nor compression."""
     simple = row.get("form", "object") == "object" and row.get("space") != "pretty" and row.get("encoding") != "gzip"
     return product.possible(row) and (row.get("kind") != "configmaps" or simple and row.get("size") not in LARGE)
 
@@ -40,7 +41,7 @@ def chosen(row, items):
 
 
 class Simulated:
-    """The answers that follow from the simulator's objects."""
+    """The answers derived from the simulator's objects."""
 
     def __init__(self, simulator, service):
         self.simulator, self.service = simulator, service
@@ -175,7 +176,7 @@ class Simulated:
 
 def test_every_answer_of_the_product_follows_from_the_objects(workspace):
     simulator = workspace.simulator()
-    simulator.create("nodes", 10000)  # so that versions keep their number of digits
+    simulator.create("nodes", 10000)  # keeps the versions' number of digits
     simulator.add_kind(group="apiextensions.k8s.io", version="v1", resource="customresourcedefinitions", kind="CustomResourceDefinition",
                        namespaced=False)
     simulator.add_kind(group=GROUP, version="v1", resource="gadgets", kind="Gadget")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress on demand: a read of a resourceVersion that only other resources have come to is answered as the API server
-does, and nothing that happens meanwhile is passed over."""
+"""Progress on demand: a read of a resourceVersion of other resources only is answered as by the API
+server, and no change meanwhile is passed over."""
 
 import os
 import random

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kinf-serve with `auth: review` and `auth: allow`: clients with certificates, and tokens that an account of its own reviews."""
+"""kinf-serve with `auth: review` and `auth: allow`: clients with certificates, and tokens reviewed
+by its own account."""
 
 import http.client
 import ssl
@@ -122,7 +123,7 @@ def test_a_right_to_one_name_lets_lists_and_watches_of_it(review):
 
 
 def test_a_namespace_is_in_itself(review):
-    """So a role that is bound there allows to read it."""
+    """So a role bound there allows to read it."""
     assert review.ask("/api/v1/namespaces/web", token="T3").status == 200
     denied = review.ask("/api/v1/namespaces/shop", token="T3")
     assert denied.message == 'namespaces "shop" is forbidden: User "u3" cannot get resource "namespaces" in API group "" in the namespace "shop"'
@@ -272,7 +273,7 @@ def test_rules_decide(allow, path, name, organizations, status):
 
 
 def test_a_certificate_that_expires_ends_what_its_connection_may_do(allow, review):
-    """As at the API server, which checks it with each request."""
+    """As at the API server: it checks the certificate with each request."""
     for server, name in ((allow, "node-short"), (review, "cn")):
         connection = server.client(server.authority.issue_for(8, name)).connect()
 
@@ -290,7 +291,7 @@ def test_a_certificate_that_expires_ends_what_its_connection_may_do(allow, revie
 
 
 def test_a_certificate_of_a_ca_that_was_replaced_counts_no_more(workspace):
-    """Also on a connection that lives on. While the CA stays, reading it again changes nothing."""
+    """Also on an old connection. While the CA stays, reading it again changes nothing."""
     allow = Reviewed(workspace, auth="allow", allow=RULES)
     mine = allow.authority.issue("node-1")
     (other := allow.store.directory / "other").mkdir()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kinf-serve as `kinf status` shows it: running, stopped, hung, killed, ended on purpose, not started; and what clients are told
-while there is nothing to serve yet."""
+"""kinf-serve as `kinf status` shows it: running, stopped, hung, killed, ended on purpose, not
+started; and the clients' errors while there is nothing to serve yet."""
 
 import signal
 import socket

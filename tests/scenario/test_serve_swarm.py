@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Crowds at kinf-serve: many TLS clients that come, and come back, together (tests/bench/swarm.c)."""
+"""Crowds at kinf-serve: many TLS clients at once, new or returning (tests/bench/swarm.c)."""
 
 import json
 import signal
@@ -20,7 +20,7 @@ PATH = "/api/v1/pods?watch=1&allowWatchBookmarks=true&resourceVersion="
 
 
 def private(pid):
-    """Bytes of anonymous memory; None with a sanitizer, which keeps what was freed."""
+    """Bytes of anonymous memory; None with a sanitizer, since it keeps freed memory."""
     text = open(f"/proc/{pid}/status", encoding="utf-8").read()
     if b"__asan_init" in open(program("kinf-serve"), "rb").read():
         return None
@@ -69,7 +69,7 @@ def test_an_idle_watch_over_http2_costs_3_kib(workspace):
         assert len(first_frames(connection, 200)) == 200
         held.append(connection)
 
-    for _ in range(2):  # whatever is made once
+    for _ in range(2):  # warms up caches
         watch()
     before = private(pid)
     for _ in range(5):
@@ -90,7 +90,7 @@ def hello(context):
 
 
 def test_handshakes_that_stall_keep_nobody_waiting(workspace):
-    """A worker makes only so many handshakes at once; those that stall do not keep their places."""
+    """A worker makes only so many handshakes at once; stalled ones do not keep their places."""
     server = serve(workspace)
     first = hello(server.context())
     held = []

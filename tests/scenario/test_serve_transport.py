@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kinf-serve as a server: sockets, TLS, HTTP/1.1 and HTTP/2, callers that misbehave, start and end. The requests are for
-/livez, so that nothing depends on objects."""
+"""kinf-serve as a server: sockets, TLS, HTTP/1.1 and HTTP/2, misbehaving callers, start and end.
+The requests are for /livez, independent of objects."""
 
 import base64
 import functools
@@ -85,7 +85,7 @@ def serve(workspace, pods=5, **settings):
 def read_answer(connection, body=True):
     """(status, headers, body) of one answer with a content-length."""
     data = b""
-    while not data.endswith(b"\r\n\r\n"):  # byte by byte, so that the next answer stays in the socket
+    while not data.endswith(b"\r\n\r\n"):  # byte by byte: the next answer stays in the socket
         piece = connection.recv(1)
         assert piece, f"closed after {data!r}"
         data += piece
@@ -194,7 +194,7 @@ def test_s95_head_has_the_length_but_no_body(server):
 
 
 def read_answer_head(connection):
-    """Reads byte by byte, so that the next answer stays in the socket."""
+    """Reads byte by byte: the next answer stays in the socket."""
     data = b""
     while not data.endswith(b"\r\n\r\n"):
         piece = connection.recv(1)

@@ -124,7 +124,7 @@ def test_s67_no_objects_if_none_are_wanted(serve):
 
 
 def test_a_watch_by_its_path_alone_does_not_mark_the_end_of_the_objects(serve):
-    """As the API server, which gives such a watch no defaults; another zero gets none either."""
+    """As the API server without defaults for such a watch; another zero gets none either."""
     for path in (f"/api/v1/watch/namespaces/web/pods?allowWatchBookmarks=true", f"{PODS}?watch=1&resourceVersion=00&allowWatchBookmarks=true"):
         with serve.watch(path) as watch:
             assert [e[:2] for e in watch.next(3)] == [("ADDED", f"p{i}") for i in range(3)]
@@ -165,7 +165,7 @@ def test_s56_s57_bookmarks_on_request_only(serve):
 
 
 def test_s58_a_bookmark_has_the_newest_version_and_loses_nothing(serve):
-    """Bookmarks of the API server move a version on that no change of the feed has."""
+    """Bookmarks of the API server move a version on without a change of the feed."""
     rv = serve.ask(ALL).rv
     for i in range(3):
         last = serve.simulator.put("configmaps", {"metadata": {"name": f"c{i}", "namespace": "web"}})
@@ -252,7 +252,7 @@ def initial(serve, watch):
 
 
 def follow_until_equal(serve, watch, model):
-    """Takes events until the model is the cluster's state, which no longer changes."""
+    """Applies events until the model is the cluster's state; nothing else changes it."""
     truth = {key: without_type(obj) for key, obj in serve.simulator.truth("pods").items()}
     newest = max(int(obj["metadata"]["resourceVersion"]) for obj in truth.values())
     while model.rv < newest or not model.equals(truth):

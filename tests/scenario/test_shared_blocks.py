@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""File systems on which a write into a file takes new blocks: btrfs always, XFS after `cp --reflink`. When the disk is full
-there, a daemon waits for room and says so, or ends and is started again, and readers read on. The file systems are images that are mounted, which needs
-root; the same waits on a tmpfs are in test_what_is_missing.py. Readers read on when no file at all can be made, and also when the
-runtime directory is on that disk."""
+"""File systems where a write into a file takes new blocks: btrfs always, XFS after `cp --reflink`.
+When the disk is full there, a daemon waits for room and says so, or ends and is started again, and
+readers read on. The file systems are mounted images, as root; the same waits on a tmpfs are in
+test_what_is_missing.py. Readers read on without room for any new file, and also with the runtime
+directory on the same disk."""
 
 import contextlib
 import os
@@ -16,11 +17,11 @@ from harness.process import run_command
 from harness.store import whole
 
 MAKE = {"xfs": ["mkfs.xfs", "-q", "-m", "reflink=1"], "btrfs": ["mkfs.btrfs", "-q"], "ext4": ["mkfs.ext4", "-q", "-m", "0"]}
-SIZES = {"xfs": 320, "btrfs": 128, "ext4": 320}  # MiB: about the least that mkfs takes
+SIZES = {"xfs": 320, "btrfs": 128, "ext4": 320}  # MiB: about the least for mkfs
 
 
 def mounted(kind, workspace):
-    """Yields the directory on which a file system of that kind is mounted."""
+    """Yields the directory of a mounted file system of the kind."""
     make = MAKE[kind]
     if os.geteuid() != 0 or not shutil.which(make[0], path="/usr/sbin:/sbin:" + os.environ["PATH"]):
         pytest.skip(f"NOT TRIED on {kind}: mounting it needs root and {make[0]}")
@@ -49,7 +50,7 @@ def any_disk(request, workspace):
 
 
 def fill(place):
-    """Takes all blocks that are free."""
+    """Takes all free blocks."""
     end, size = 0, 64 << 20
     with open(place / "filler", "wb") as file:
         while size >= 4096:
@@ -62,7 +63,7 @@ def fill(place):
 
 
 def fill_wholly(place):
-    """Takes all that is free, so that not even an empty file can be made."""
+    """Takes all free space: not even an empty file can be made."""
     (place / "crumbs").mkdir(exist_ok=True)
     fill(place)
     # A long link is kept beside the names, where btrfs has much room of its own: thousands of empty files take 40 s there.
@@ -73,7 +74,7 @@ def fill_wholly(place):
             try:
                 make(place / "crumbs" / f"{kind}-{number}")
             except OSError:
-                subprocess.run(["sync", "-f", place], check=True)  # what waits to be written has taken its blocks
+                subprocess.run(["sync", "-f", place], check=True)  # unwritten data has taken its blocks
                 fill_again(place)
                 break
 
@@ -107,7 +108,7 @@ def live(disk, simulator, store):
 
 
 def reflink(store, name):
-    """A copy that shares all blocks with the store."""
+    """A copy sharing all blocks with the store."""
     copy = store.path.with_name(name)
     subprocess.run(["cp", "-a", "--reflink=always", store.path, copy], check=True)
     return copy
@@ -118,7 +119,7 @@ def died(store):
 
 
 def test_a_full_disk_after_a_reflink_copy_is_waited_for(disk, live, simulator):
-    """Each round shares the blocks again, so that other pages are met first."""
+    """Each round shares the blocks again: other pages meet the full disk first."""
     for number in range(2):
         copy = reflink(live, f"copy-{number}")
         fill(disk)
@@ -188,7 +189,7 @@ def test_daemons_go_on_after_their_runtime_directory_was_on_a_full_disk(any_disk
     is_read(live)
     simulator.touch("pods", 300)
     eventually(lambda: "work_failed" in live.supervisor.log and "disk space" in live.supervisor.log, what="a daemon waits for room")
-    for _ in range(3):  # each time the pages that were stored into have been written, and are looked for a place again
+    for _ in range(3):  # each time the modified pages have been written, and need a new place
         subprocess.run(["sync", "-f", any_disk], check=True)
         is_read(live)
     make_room(any_disk)

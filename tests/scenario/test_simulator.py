@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated API server: the behaviour of a real one that scenarios rely on, and its faults."""
+"""The simulated API server: the behaviour of a real one as far as scenarios rely on it, and its faults."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ from harness.simulator import event_summary, object_key
 
 @pytest.fixture(autouse=True)
 def simulator_under_test(monkeypatch):
-    """Here the simulator is what is tested: the program of the build under test, with its sanitizers."""
+    """Here the simulator itself is tested: the program of the build under test, with its sanitizers."""
     monkeypatch.delenv("KINF_SIMULATOR_BUILD", raising=False)
 
 
@@ -72,7 +72,7 @@ def test_discovery_is_served_in_both_forms(simulator):
 
 
 def test_get_from_the_future_is_refused(simulator):
-    """A real server also refuses it for a name that does not exist."""
+    """A real server also refuses it for a missing name."""
     simulator.settings(futureWaitMs=50)
     simulator.put("pods", pod("a"))
     for name in ("a", "none"):

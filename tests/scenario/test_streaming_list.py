@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streaming lists (streamingLists, sendInitialEvents): readers see a whole list or none, and servers that do not offer
-them, or offer them wrongly, are listed in pages."""
+"""Streaming lists (streamingLists, sendInitialEvents): readers see a whole list or none, and
+servers with no or wrong streaming are listed in pages."""
 
 import json
 import signal
@@ -38,7 +38,7 @@ def mark(rv, value="true"):
 
 
 def expire(simulator):
-    """Answers the next watch with 410 Expired, so that the feed lists again."""
+    """Answers the next watch with 410 Expired: the feed lists again."""
     gone = {"kind": "Status", "status": "Failure", "message": "too old", "reason": "Expired", "code": 410}
     rule = simulator.fault(path="resourceVersion=", resource="pods", verb="watch", count=1, body=json.dumps({"type": "ERROR", "object": gone}))
     simulator.drop()
@@ -124,7 +124,7 @@ def test_c50_an_interrupted_stream_shows_nothing_and_starts_over(simulator, stor
 
 
 def test_c51_streams_without_an_end_bookmark_are_replaced_by_a_list(simulator, store):
-    """A server, or a proxy, that never sends the end bookmark would otherwise be asked for streams for ever."""
+    """Otherwise a server or a proxy without the end bookmark would be asked for streams for ever."""
     simulator.put("pods", [pod("a"), pod("b")])
     body = "".join(event("ADDED", obj) for obj in simulator.truth("pods").values())
     simulator.fault(path="sendInitialEvents", resource="pods", body=body)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of `kinf get` and `kinf watch`: what kubectl adds to the server's cells, and how operands name kinds. The
-cells themselves are compared with an API server's in tests/unit/test_tables.c, whole tables in tests/real/check_tables.py.
+"""The tables of `kinf get` and `kinf watch`: kubectl's additions to the server's cells, and
+operands as names of kinds. The cells themselves are compared with an API server's in
+tests/unit/test_tables.c, whole tables in tests/real/check_tables.py.
 """
 
 import pytest
@@ -49,7 +50,7 @@ def test_labels_heads_and_kinds(filled):
 
 
 def test_the_column_of_namespaces_stays_for_kinds_without_them(filled, simulator, store):
-    """kubectl get pods,nodes -A; but not for those that come first."""
+    """kubectl get pods,nodes -A; but not for kinds before them."""
     simulator.put("nodes", {"metadata": {"name": "n-1"}})
     eventually(lambda: store.kinf("get", "nodes", "-o", "count").stdout.strip() == "1")
     pods, nodes = filled("pods,nodes").split("\n\n")

@@ -18,7 +18,7 @@ FEEDS = ["configmaps", "pods", "services"]
 
 @pytest.fixture
 def terminal():
-    """Makes terminals on which `kinf top` of a store runs."""
+    """Makes terminals for `kinf top` of a store."""
     made = []
 
     def make(store, *options, environment=None, **named):
@@ -33,7 +33,7 @@ def terminal():
 
 @pytest.fixture(scope="module")
 def running(shared):
-    """A store whose daemons run, for tests that only look: (store, simulator)."""
+    """A store with running daemons, for read-only tests: (store, simulator)."""
     simulator = shared.simulator()
     simulator.create("pods", 30)
     store = shared.store("", simulator)
@@ -70,7 +70,7 @@ def test_readers_are_shown(running, terminal):
 
 @pytest.mark.parametrize("size", [(10, 40), (5, 20), (2, 5), (1, 1), (60, 300), (24, 80)])
 def test_any_size(running, terminal, size):
-    """It survives a terminal of any size, also one that changes, and names stay visible where a line has room."""
+    """It survives a terminal of any size, also a changing one, and names stay visible where a line has room."""
     rows, columns = size
     page = terminal(running[0], rows=40)
     page.wait_text("services")

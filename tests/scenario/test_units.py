@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make install` installs beside programs: systemd's units and their companions, the configuration, the kubectl plugin."""
+"""The files of `make install` beside programs: systemd's units and their companions, the
+configuration, the kubectl plugin."""
 
 import re
 import shutil
@@ -73,7 +74,7 @@ def test_the_installed_configuration_needs_feeds_only(installed, tmp_path):
     file = tmp_path / "kinf.yaml"
     file.write_text(text)
     assert "no feeds" in run_command([program("kinf"), "config", "check", file], {"KINF_STORE": ""}).stderr
-    # Each line that is commented out works.
+    # Each commented-out line works.
     lines = [line[1:] if re.match(r"#( *- |[a-z]| {2,})", line) else line for line in text.splitlines()]
     config = yaml.safe_load("\n".join(lines))
     assert config["store"] == "/var/lib/kinf" and config["group"] == "kinf-readers" and len(config["feeds"]) == 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches: events, bookmarks, expired versions, and the ways in which a stream can end."""
+"""Watches: events, bookmarks, expired versions, and the ways of a stream's end."""
 
 import json
 import re
@@ -15,13 +15,13 @@ from harness.store import whole
 
 @pytest.fixture
 def watching(simulator, store):
-    """(processor, reflector), which have listed 40 pods and watch them."""
+    """(processor, reflector) with 40 pods listed and watched."""
     simulator.create("pods", 40)
     store.configure(whole("pods"))
     daemons = store.daemons()
     store.wait_equal(simulator, "pods")
     simulator.wait_watching("pods")
-    # A watch that has delivered an event is opened again at once when it breaks, others after a pause.
+    # A broken watch with an event is opened again at once, others after a pause.
     simulator.touch("pods", 1)
     store.wait_equal(simulator, "pods")
     simulator.forget_requests()
@@ -187,8 +187,8 @@ NONSENSE = {
 
 
 def test_a_feed_whose_version_expired_in_an_outage_recovers_with_the_list(simulator, store, watching):
-    """The server accepts the watch and says in its first event that the version is too old: the log had feed_recovered
-    and feed_failed in the same millisecond."""
+    """The server accepts the watch, and its first event calls the version too old: the log had
+    feed_recovered and feed_failed in the same millisecond."""
     _, reflector = watching
     simulator.down()
     reflector.wait_log("feed_failed .*kind=\"network\"")
@@ -236,7 +236,7 @@ def test_an_unreachable_server_is_reported_and_objects_stay(simulator, store, wa
 
 
 def test_max_staleness_applies_while_the_feed_is_live(simulator, store, watching):
-    """--max-staleness limits the time since the last contact, also for a live feed, whose watch may be silent."""
+    """--max-staleness limits the time since the last contact, also for a live feed with a silent watch."""
     simulator.touch("pods")
     status = lambda: store.feed_status("pods")
     eventually(lambda: (status()["lastContactSeconds"] or 0) > 1.2, what="a second of silence")
@@ -244,7 +244,7 @@ def test_max_staleness_applies_while_the_feed_is_live(simulator, store, watching
     refused = store.kinf("get", "pods", "-o", "count", "--max-staleness", "1s")
     assert refused.status == 1 and refused.stdout == "" and "staler" in refused.stderr, refused
     assert store.kinf("get", "pods", "-o", "count", "--max-staleness", "1h", check=True).stdout == "40\n"
-    # No contact is that fresh, and the option is a promise.
+    # No contact is as fresh, and the option is a promise.
     never = store.kinf("get", "pods", "-o", "count", "--max-staleness", "0s")
     assert never.status == 1 and "is staler than --max-staleness 0s" in never.stderr, never
     never = store.kinf("status", "--check", "--max-staleness", "0s")
@@ -281,8 +281,8 @@ def test_another_cluster_at_the_same_address_is_noticed(simulator, store, watchi
 
 @pytest.fixture
 def stuck(simulator, store):
-    """(processor, reflector) after the address got another cluster. Its nodes cannot be listed, so that readers are still
-    on the old journal and index."""
+    """(processor, reflector) after the address got another cluster. Its nodes cannot be listed, so
+    readers are still on the old journal and index."""
     simulator.create("pods", 20)
     simulator.create("nodes", 2)
     processor, reflector = store.configure(whole("pods"), whole("nodes")).daemons()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said, and with which exit status, while something is missing: a right, a directory, disk space, an index, a daemon
-of the same version. Each message says what to do; nothing is called a fault that could not be looked at."""
+"""Messages and exit status while something is missing: a right, a directory, disk space, an index,
+a daemon of the same version. Each message has a remedy; nothing unreadable is called a fault."""
 
 import os
 import re
@@ -27,7 +27,7 @@ def as_nobody(store, *argv):
 
 
 def read_only(*paths):
-    """The beginning of a command that runs with PATHS mounted read-only."""
+    """The beginning of a command to run with PATHS mounted read-only."""
     mounts = " && ".join(f"mount --bind {path} {path} && mount -o remount,ro,bind {path}" for path in paths)
     return [*unshare("-rm"), "sh", "-c", f'{mounts} && exec "$@"', "sh"]
 
@@ -69,7 +69,7 @@ def test_run_without_a_right_ends_and_says_which(live, lacks, says):
 @root
 @pytest.mark.parametrize("part", ["reflector.lock", "processor.owner", "runtime", "journal/CURRENT"])
 def test_what_root_left_in_the_store_of_a_user_is_named_at_once(live, part):
-    """`kinf run` waited for the end of a daemon that did not run, or its daemons ended without a hint."""
+    """`kinf run` used to wait for the end of a stopped daemon, or its daemons ended without a hint."""
     assert live.supervisor.stop() == 0
     for path in (live.path, *live.path.rglob("*")):
         os.chown(path, 65534, 65534)
@@ -92,7 +92,7 @@ def test_a_link_that_leads_nowhere_is_named(live):
 @root
 @pytest.mark.parametrize("command", [["run"], ["compact"], ["rebuild-index"]], ids=" ".join)
 def test_root_leaves_the_store_of_a_user_as_it_is(live, command):
-    """As by sudo: what root's daemons made could not be read by the user."""
+    """As by sudo: files of root's daemons used to be unreadable to the user."""
     assert live.supervisor.stop() == 0
     parts = [live.path, *live.path.rglob("*")]
     for path in parts:
@@ -106,7 +106,7 @@ def test_root_leaves_the_store_of_a_user_as_it_is(live, command):
 @root
 @pytest.mark.parametrize("lacks, option", [("store", "--store"), ("runtime directory", "--runtime-dir")])
 def test_a_directory_that_can_not_be_made_is_not_to_be_given_to_anybody(live, lacks, option):
-    """There is nothing yet that could be."""
+    """There is no directory yet to give away."""
     assert live.supervisor.stop() == 0
     os.chmod(live.kubeconfig, 0o644)
     mine, closed = live.directory / "mine", live.directory / "closed"
@@ -200,7 +200,7 @@ def test_a_runtime_directory_that_is_not_here_is_named(live):
 
 
 def test_without_proc_programs_say_what_to_mount(live):
-    """Also the part of /proc that `subset=pid` hides: without the boot id a store can't be trusted."""
+    """Also without the part of /proc hidden by `subset=pid`: without the boot id a store can't be trusted."""
     hide = {"/proc": "mount -t proc proc /proc", "/proc/sys": "subset=pid"}
     env = {**live.env, "PATH": f"{os.path.dirname(program('kinf'))}:{os.environ['PATH']}"}
 
@@ -212,7 +212,7 @@ def test_without_proc_programs_say_what_to_mount(live):
         assert result.status == 1 and remedy in result.stderr and "kinf run" not in result.stderr, result
         result = run_command([*without(path), "status"], env)
         assert result.status == 1 and "Feeds:   not read, see Error" in result.stdout, result
-    # Neither the sockets of the daemons nor the programs beside kinf can be found, and that is no fault of theirs.
+    # Neither the daemons' sockets nor the programs beside kinf can be found, and this is no fault of theirs.
     for command in (["reload"], ["relist", "pods"], ["import", live.config, "--store", live.directory / "new"], ["config", "check"]):
         result = run_command([*without("/proc"), *command], live.env)
         assert hide["/proc"] in result.stderr, result
@@ -256,7 +256,7 @@ def test_closed_standard_descriptors_are_no_place_for_files(live):
 
 
 def test_run_that_is_started_with_sigchld_ignored_restarts_a_daemon_and_ends(live):
-    """As a parent may leave it: the kernel then keeps no status of a child that ended, and tells nobody."""
+    """As a parent may leave it: the kernel then keeps no status of an ended child, and sends no signal."""
     assert live.supervisor.stop() == 0
     argv = [program("kinf"), "run", "--config", live.config, "--runtime-dir", live.runtime]
     live.supervisor = live.process("ignoring", ["env", "--ignore-signal=CHLD", *argv]).start()
@@ -277,7 +277,7 @@ def test_run_that_is_started_with_sigchld_ignored_restarts_a_daemon_and_ends(liv
 
 @root
 def test_a_umask_that_denies_the_owner_everything_is_no_reason_to_fail(live):
-    """Root may open what it has made in any case; another user could not."""
+    """Root may open its own files in any case; another user could not."""
     os.chmod(live.kubeconfig, 0o644)
     place = live.directory / "mine"
     place.mkdir()
@@ -300,7 +300,7 @@ def give_to_group(live):
 
 @root
 def test_a_store_that_is_given_a_group_can_be_read_by_it(live):
-    """As the message to those who may not read it says: set 'group', restart, become a member."""
+    """As in the message to users without access: set 'group', restart, become a member."""
     give_to_group(live)
     result = as_nobody(live, program("kinf"), "get", "pods", "-o", "name")
     assert result.status == 0 and len(result.stdout.splitlines()) == 5, result
@@ -347,7 +347,7 @@ def test_a_cursor_of_another_member_is_named_as_such(live):
 
 @root
 def test_nobody_begins_at_a_position_that_another_member_wrote(live):
-    """Neither does root: events before that position would be missing without a word."""
+    """Neither does root: events before the position would be missing without a word."""
     assert live.supervisor.stop() == 0
     os.chmod(live.runtime, 0o755)
     live.configure(whole("pods"), mapSize="64MiB", group="nogroup").run()
@@ -416,7 +416,7 @@ def test_run_names_a_daemon_that_no_restart_would_mend(live):
 
 @pytest.mark.parametrize("text", ["bogus: 1\n", "", "feeds: []\n"])
 def test_a_daemon_that_has_run_is_started_until_its_configuration_is_good_again(live, simulator, text):
-    """A file that was just being written ended kinf run. An empty one cost all objects."""
+    """A half-written file used to end kinf run. An empty one cost all objects."""
     before, lists = live.config.read_text(), simulator.counters("pods")["lists"]
     live.config.write_text(text)
     kill_reflector(live)
@@ -434,7 +434,7 @@ def test_a_daemon_that_has_run_is_started_until_its_configuration_is_good_again(
 
 
 def test_readers_say_why_the_reflector_can_not_start(live):
-    """All that they knew was that it does not run: start it with 'kinf run', which ran."""
+    """They used to know only that it does not run: the remedy was 'kinf run', and it ran."""
     before = live.kubeconfig.read_text()
     live.kubeconfig.unlink()
     kill_reflector(live)
@@ -485,7 +485,7 @@ def test_without_its_index_a_store_says_how_it_comes_back(live):
     ("processor", "the store has no journal yet, and kinf-reflector does not run: start it with 'kinf run'"),
 ])
 def test_the_daemon_that_has_to_make_what_is_missing_is_named(simulator, store, runs, says):
-    """The status said that the processor was building an index, while that waited for a journal that nobody made."""
+    """The status used to say "the processor is building an index" while it waited for a journal no process made."""
     store.configure("pods")
     daemon = store.reflector() if runs == "reflector" else store.processor()
     daemon.wait_log("feed_listed" if runs == "reflector" else "journal_awaited")
@@ -509,7 +509,7 @@ def copy_of_running(store, target):
 
 
 def test_daemons_write_a_damaged_id_again(live, simulator):
-    """Whatever is left of it. A directory with an `id` of another program is left alone."""
+    """For any remains of it. A directory with an `id` of another program is left alone."""
     for text in (b"\xff" * 30, b"", b"kinf-store 1 zzz\n"):
         assert live.supervisor.stop() == 0
         (live.path / "id").write_bytes(text)
@@ -552,7 +552,7 @@ def test_the_status_of_a_damaged_copy_shows_what_is_good(live, simulator):
 
 @pytest.mark.parametrize("name", ["a b", "q'\"q", "$(x)", b"bad\xff", b"red\xc2\x9b31m", "a\x1b[31m"], ids=repr)
 def test_odd_paths_are_valid_json_and_no_commands_for_terminals(live, name):
-    """A path may hold any byte; what is printed are characters, and a shell takes a printed command as it is meant."""
+    """A path may hold any byte; output has characters only, and a printed command has its meaning in a shell."""
     path = os.path.join(os.fsencode(live.directory), name if isinstance(name, bytes) else name.encode())
     env = {**os.environ, **live.env, "KINF_STORE": os.fsdecode(path)}
     missing = run_command([program("kinf"), "get", "pods"], env)
@@ -591,7 +591,7 @@ def test_a_user_who_may_not_use_a_port_learns_what_to_do(simulator, store):
 
 @root
 def test_config_check_finds_a_store_that_is_another_users(simulator, store):
-    """As a volume that belongs to root and that the daemons' group may write."""
+    """As a volume of root's with write access for the daemons' group."""
     home = store.directory / "volume"
     home.mkdir()
     os.chown(home, 0, 65534)
@@ -648,7 +648,7 @@ def test_get_shows_what_is_good_beside_a_damaged_object(live, simulator):
 
 
 def test_an_object_whose_record_has_no_header_any_more_is_named(live, simulator):
-    """All objects but that one are printed, also by `kinf export`, whose List stays whole; and verify says which record it is."""
+    """All other objects are printed, also by `kinf export` (its List stays whole); and verify names the record."""
     assert live.supervisor.stop() == 0
     file = live.path / "journal" / "gen-1" / "data.mdb"
     data = bytearray(file.read_bytes())
@@ -668,7 +668,7 @@ def test_an_object_whose_record_has_no_header_any_more_is_named(live, simulator)
 
 
 def test_wait_waits_until_a_store_is_good_again(live, simulator):
-    """After a power cut the store is not trusted, and damaged: the daemons that start list it again."""
+    """After a power cut the store is not trusted, and damaged: the starting daemons list it again."""
     copy = copy_of_running(live, live.directory / "copy")
     assert live.supervisor.stop() == 0
     shutil.rmtree(live.path)
@@ -701,7 +701,7 @@ def test_a_first_start_on_a_full_disk_waits_for_room(simulator, store, filled):
 
 
 def test_a_full_runtime_directory_is_named_and_waited_for(simulator, store):
-    """A daemon that is told to stop while it waits has not failed."""
+    """A daemon stopped while it waits has not failed."""
     simulator.create("pods", 5)
     store.configure("pods", mapSize="64MiB")
     store.path.mkdir(mode=0o700)
@@ -726,7 +726,7 @@ def test_run_on_the_copy_of_a_running_store_logs_no_failure(live):
 
 @pytest.mark.parametrize("spoiled", ["STATE", "data.mdb", "../CURRENT"])
 def test_a_processor_that_starts_before_the_reflector_has_replaced_a_damaged_journal_logs_no_failure(live, spoiled):
-    """It says what is wrong after some seconds, when no reflector has done it."""
+    """It logs the fault after some seconds without a reflector's repair."""
     assert live.supervisor.stop() == 0
     path = live.path / "journal" / "gen-1" / spoiled
     path.unlink()

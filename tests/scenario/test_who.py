@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kinf who: from an address, a container, a uid or a process to the pod, also one that was deleted."""
+"""kinf who: from an address, a container, a uid or a process to the pod, also a deleted one."""
 
 import json
 

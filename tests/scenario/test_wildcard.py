@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wildcards in kinf.yaml, which make a feed for each of many resources, and `whenGone`, which decides about the objects
-of a resource that the server has lost."""
+"""Wildcards in kinf.yaml make a feed for each of many resources; `whenGone` decides about the
+objects of a resource lost by the server."""
 
 import signal
 
@@ -158,8 +158,8 @@ def test_a_resource_in_another_version_replaces_its_feed(simulator, store):
 
 @pytest.mark.parametrize("policy", ["keep", "drop"])
 def test_when_gone_keeps_or_drops_the_objects_of_a_lost_resource(simulator, store, policy):
-    """The server has lost the definitions and sent no DELETED. With `drop` the feed of the wildcard is removed once it
-    is empty; the feed that kinf.yaml names stays."""
+    """The server has lost the definitions and sent no DELETED. With `drop` the feed of the wildcard
+    is removed once it is empty; the feed named in kinf.yaml stays."""
     gadgets, gizmos = f"gadgets.{GROUP}", f"gizmos.{GROUP}"
     for plural in ("gadgets", "gizmos"):
         simulator.add_kind(**kind(plural))
