@@ -10,6 +10,7 @@
 #ifndef COMMAND_COMMAND_H
 #define COMMAND_COMMAND_H
 
+#include "common/buf.h"
 #include "common/config/config.h"
 #include "common/options.h"
 #include "common/proc.h"
@@ -151,5 +152,15 @@ void complete_end(void);
  * Returns the exit status: PROC_FAILED also if it differs. */
 int history_diff(const struct options *options, const struct config_flags *flags, char **operands,
 	size_t n, const char *namespace_, uint64_t from);
+
+/* ---- for kinf open (kubeconfig.c, manage/import.c) ---------------------- */
+
+/* Appends the kubeconfig of the kinf-serve of CONFIG's store. It may have credentials. */
+int kubeconfig_write(const struct config *config, struct buf *out);
+
+/* Makes the store of FLAGS of the SOURCES up to NULL. SIGNALS are of signals_open(). Returns: 0;
+ * PROC_PARTLY: without what was named; other exit statuses of a program that has said why;
+ * errors. */
+int import_store(char *const *sources, const struct config_flags *flags, int signals);
 
 #endif

@@ -3,7 +3,6 @@
  * kinf kubeconfig: prints a kubeconfig for kinf-serve, with its addresses in the store, its
  * certificates, and the credentials of the store's own kubeconfig: they work as at the API server.
  */
-#include "command/kubeconfig.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,6 @@
  * kinf import SOURCE... --store DIR: the reflector's program reads the sources into a journal, the
  * processor's builds the index.
  */
-#include "command/manage/import.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -21,9 +21,7 @@
 #include <unistd.h>
 
 #include "command/command.h"
-#include "command/kubeconfig.h"
 #include "command/manage/children.h"
-#include "command/manage/import.h"
 #include "common/cleanup.h"
 #include "common/daemon/signals.h"
 #include "common/err.h"
