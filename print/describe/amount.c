@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "print/describe/amount.h"
+#include "print/describe/describe_internal.h"
 
 #include <inttypes.h>
 #include <math.h>

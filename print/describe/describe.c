@@ -12,7 +12,6 @@
 #include "common/err.h"
 #include "common/text/timestamp.h"
 #include "print/describe/describe_internal.h"
-#include "print/describe/tabstops.h"
 #include "print/redact.h"
 #include "print/table/display.h"
 

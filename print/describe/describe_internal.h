@@ -14,11 +14,12 @@
  *	{.when = "status.conditions", .line = "Conditions:\n  Type\tStatus"},
  *	{.each = "status.conditions", .level = 1, .line = "{type} \t{status} "},
  *
- * Tabs are aligned at the end (tabstops.h).
+ * Tabs are aligned at the end (tabstops_put()).
  */
 #ifndef PRINT_DESCRIBE_DESCRIBE_INTERNAL_H
 #define PRINT_DESCRIBE_DESCRIBE_INTERNAL_H
 
+#include "common/buf.h"
 #include "common/options.h"
 #include "print/describe/describe.h"
 #include "print/table/printer_internal.h"
@@ -133,5 +134,30 @@ bool describe_each_object(struct describe *d, const char *resource, const char *
 	void *arg);
 /* Copies a field of the object into TEXT; "" if it is absent or too long. */
 void describe_copy(struct describe *d, const char *path, char *text, size_t size);
+
+/* ---- amount.c ----------------------------------------------------------- */
+
+/* A sum of Kubernetes quantities (100m, 1.5Gi, 1e3). It is printed as by kubectl: in the form of
+ * the first that was not zero, with the largest unit that needs no fraction. */
+struct amount {
+	int64_t milli;  /* thousandths; those beyond the range count as the end of it */
+	bool is_binary; /* Ki, Mi, ... */
+};
+
+/* Reads TEXT. Returns whether it is a quantity; smaller parts than a thousandth are rounded up. */
+bool amount_parse(struct bytes text, struct amount *ret_amount);
+void amount_add(struct amount *sum, const struct amount *more);
+/* Makes *LARGEST the larger one. */
+void amount_max(struct amount *largest, const struct amount *other);
+void amount_put(const struct amount *quantity, struct buf *out);
+/* Returns how many hundredths of WHOLE that is; 0 if WHOLE is 0. */
+int64_t amount_percent(const struct amount *part, const struct amount *whole);
+
+/* ---- tabstops.c --------------------------------------------------------- */
+
+/* Appends TEXT, whole lines, to OUT, aligned at tabs as by Go's text/tabwriter for kubectl: cells
+ * below each other in consecutive lines have the width of the widest and two blanks. Other
+ * controls are made visible. Returns: 0, -ENOMEM. */
+int tabstops_put(struct bytes text, struct buf *out);
 
 #endif

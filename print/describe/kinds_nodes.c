@@ -7,7 +7,6 @@
 
 #include "common/array.h"
 #include "common/cleanup.h"
-#include "print/describe/amount.h"
 #include "print/describe/describe_internal.h"
 
 /* ---- sums of resources -------------------------------------------------- */

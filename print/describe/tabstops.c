@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "print/describe/tabstops.h"
+#include "print/describe/describe_internal.h"
 
 #include <stdlib.h>
 

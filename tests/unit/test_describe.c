@@ -6,9 +6,8 @@
 #include "common/cleanup.h"
 #include "common/options.h"
 #include "common/value/json.h"
-#include "print/describe/amount.h"
+#include "print/describe/describe_internal.h"
 #include "print/describe/describe.h"
-#include "print/describe/tabstops.h"
 
 static void expect_aligned(const char *text, const char *wanted)
 {
