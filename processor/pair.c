@@ -12,7 +12,6 @@
 #include "common/proc.h"
 #include "processor/apply.h"
 #include "processor/definitions.h"
-#include "processor/rebuild.h"
 #include "store/env/generation.h"
 
 #define PAIR_MAGIC 0x50414952u

@@ -8,6 +8,8 @@
 #define PROCESSOR_PAIR_H
 
 #include "processor/processor.h"
+#include "store/index/index.h"
+#include "store/journal/journal.h"
 
 struct pair;
 
@@ -35,5 +37,13 @@ struct env *pair_journal_env(struct pair *pair);
 int pair_find_old_places(struct pair *pair);
 bool pair_is_published(const struct pair *pair); /* readers use its index */
 const char *pair_state(const struct pair *pair); /* for the status page */
+
+/* ---- rebuild.c ---------------------------------------------------------- */
+
+/* Builds a whole index from JOURNAL's heads and log (docs/architecture.md, Snapshot and rebuild),
+ * in a generation of its own without readers. The caller then applies later records, and publishes
+ * the index (index_publish) for readers. -EINTR: the processor is to stop. */
+int rebuild(const struct processor *p, struct journal *journal, const struct index_options *options,
+	struct index **ret_index);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "processor/rebuild.h"
+#include "processor/pair.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
