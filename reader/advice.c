@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reader/advice.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -119,7 +119,7 @@ void feed_sets_release(struct kinf_snapshot *snapshot);
 int key_join(
 	const char *namespace_, const char *name, char key[JOURNAL_KEY_MAX], struct bytes *ret_key);
 
-/* Returns the index to add for LIST, now ended (advice.h); "" if none would help. Borrowed from the
+/* Returns the index to add for LIST, now ended (advice.c); "" if none would help. Borrowed from the
  * list. */
 const char *list_advice(struct kinf_listing *list);
 

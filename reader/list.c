@@ -14,11 +14,10 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "reader/advice.h"
+#include "reader/plan.h"
 #include "reader/candidates.h"
 #include "reader/past.h"
 #include "reader/sorted.h"
-#include "reader/sorted_walk.h"
 
 struct kinf_listing {
 	uint32_t magic;

@@ -18,6 +18,7 @@
 #include "reader/handle.h"
 #include "reader/query.h"
 #include "store/index/terms.h"
+#include "store/read/snapshot.h"
 
 #define SORT_MAX 8192 /* objects: about 0.5 MB */
 
@@ -63,5 +64,15 @@ int plan_accepts(const struct plan *plan, const struct query *query, struct snap
  * ERR_CORRUPT. */
 int plan_matches(
 	const struct plan *plan, const struct query *query, const struct record *record, bool past);
+
+/* ---- advice.c ----------------------------------------------------------- */
+
+#define ADVICE_SIZE 1024
+
+/* A list of FEED has read READ objects and given GIVEN. Writes one sentence with the line to be
+ * added to kinf.yaml, or "" if the list was cheap or no index would help. An index helps a field
+ * selector for one value, and a page in the order of a field. Returns: 0 or an error. */
+int advice_write(struct snapshot *snapshot, const struct snapshot_feed *feed,
+	const struct query *query, uint64_t read, uint64_t given, char text[ADVICE_SIZE]);
 
 #endif

@@ -14,6 +14,7 @@
 #ifndef READER_SORTED_H
 #define READER_SORTED_H
 
+#include "reader/candidates.h"
 #include "reader/plan.h"
 
 struct sorted_item {
@@ -52,5 +53,15 @@ int sorted_value(const struct sorted *sorted, struct bytes body, struct sort_val
 bool sorted_wants(const struct sorted *sorted, const struct sort_value *value, struct bytes key);
 /* Returns whether one with this value could. */
 bool sorted_wants_value(const struct sorted *sorted, const struct sort_value *value);
+
+/* ---- sorted_walk.c ------------------------------------------------------ */
+
+/* Offers the objects of CANDIDATES' feed, number FEED of the list, that the page can need, by an
+ * index of the sort field: sorts the index's values and offers their objects, from the page's
+ * beginning on, until no later value can belong on the page. Objects missing from the index are
+ * offered as well: those without a value and, on a page of an earlier state, those changed since.
+ * CANDIDATES is not open. Returns: 0; NOT_FOUND: no index has that order, or the plan's own
+ * candidates cost less. */
+int sorted_walk(struct sorted *sorted, const struct candidates *candidates, size_t feed);
 
 #endif

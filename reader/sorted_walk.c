@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reader/sorted_walk.h"
+#include "reader/sorted.h"
 
 #include <stdlib.h>
 

@@ -17,9 +17,9 @@
 
 #include <sys/epoll.h>
 
+#include "common/buf.h"
 #include "reader/filter.h"
 #include "reader/handle.h"
-#include "reader/informer/informer_keys.h"
 #include "reader/informer/resync.h"
 #include "store/read/cursor_claim.h"
 #include "store/read/follow.h"
@@ -182,5 +182,31 @@ void wake_connect(struct wake *wake, int runtime_fd, uint64_t now);
 int wake_arm(struct wake *wake, uint64_t at_ns);
 
 void wake_stop(struct wake *wake);
+
+/* ---- informer_keys.c ---------------------------------------------------- */
+
+/* The objects that a handler was given (KINF_TRACK_KEYS), so that after a lapse it can be given the
+ * differences: for each object its key and the seq of the version given last. An object costs its
+ * key and 23 to 45 bytes: 2 for the key's size, and 21 to 43 of the hash table. A replay marks all
+ * objects unseen, handler_keys_put() marks one seen, and the unseen ones at its end no longer
+ * exist. */
+struct handler_keys;
+
+int handler_keys_new(struct handler_keys **ret_keys);
+void handler_keys_free(struct handler_keys **keys);
+
+/* Notes that the object is at version SEQ. Returns: FOUND with the version before (0: of another
+ * journal), NOT_FOUND when it is new, -ENOMEM. */
+int handler_keys_put(
+	struct handler_keys *keys, struct bytes key, uint64_t seq, uint64_t *ret_before);
+void handler_keys_remove(struct handler_keys *keys, struct bytes key);
+
+/* Marks all objects unseen. SAME_JOURNAL false: their seqs can't be compared any more. */
+void handler_keys_begin_replay(struct handler_keys *keys, bool same_journal);
+/* Removes an unseen object. *PLACE begins with 0 and advances. Returns: FOUND with its key,
+ * valid until the next call; END. */
+int handler_keys_next_unseen(struct handler_keys *keys, size_t *place, struct bytes *ret_key);
+
+void handler_keys_clear(struct handler_keys *keys);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The keys lie one after the other in one buffer, packed when more than half of it is dead. */
-#include "reader/informer/informer_keys.h"
+#include "reader/informer/informer.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reader/informer/informer_keys.h"
+#include "reader/informer/informer.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

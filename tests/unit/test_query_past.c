@@ -6,7 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/text/decimal.h"
-#include "reader/advice.h"
+#include "reader/plan.h"
 #include "reader/handle.h"
 #include "tests/unit/query_rig.h"
 
