@@ -10,7 +10,6 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "reflector/cluster/identity.h"
 #include "reflector/net/pace.h"
 #include "reflector/record/recorder.h"
 

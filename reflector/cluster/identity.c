@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/cluster/identity.h"
+#include "reflector/cluster/cluster.h"
 
 #include <errno.h>
 #include <stdio.h>

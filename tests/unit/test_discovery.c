@@ -9,7 +9,7 @@
 #include "common/err.h"
 #include "common/value/json.h"
 #include "reflector/cluster/catalogue.h"
-#include "reflector/cluster/identity.h"
+#include "reflector/cluster/cluster.h"
 #include "tests/unit/api_stub.h"
 
 /* ---- the catalogue ------------------------------------------------------ */
