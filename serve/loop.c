@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/loop.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 #include "common/proc.h"
 #include "serve/answer/answer.h"
 #include "serve/auth/auth.h"
-#include "serve/health.h"
+#include "serve/worker_internal.h"
 #include "serve/http/connection.h"
 #include "serve/http/upstream_link.h"
 

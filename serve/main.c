@@ -33,7 +33,6 @@
 #include "serve/http/forward.h"
 #include "serve/http/listener.h"
 #include "serve/http/tls.h"
-#include "serve/loop.h"
 #include "serve/metrics.h"
 #include "serve/worker_internal.h"
 #include "store/env/generation.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker as the transport sees it: its loop (loop.c) and its connections (http/). */
+/* The worker as the transport sees it: its loop (loop.c: arrivals, events, timers, turns of
+ * connections, the end) and its connections (http/). */
 #ifndef SERVE_WORKER_INTERNAL_H
 #define SERVE_WORKER_INTERNAL_H
 
@@ -73,5 +74,23 @@ struct serve_worker {
 
 int serve_worker_init(struct serve_worker *worker, struct worker_shared *shared);
 void serve_worker_release(struct serve_worker *worker);
+
+/* ---- health.c ----------------------------------------------------------- */
+
+/* Answers X if it asks for /livez, /readyz or /healthz, or for anything at a listener for metrics:
+ * that has nothing but /metrics. They tell nothing about objects, so they need no decision. Returns
+ * whether it did. */
+bool health_answer(
+	struct worker_shared *shared, const struct listener *listener, struct exchange *x);
+
+/* ---- loop.c ------------------------------------------------------------- */
+
+/* All from the main thread. Starts the thread of a worker. */
+int loop_start(struct serve_worker *worker);
+/* Gives the worker an accepted socket of LISTENER; closes it without memory. */
+void loop_give(struct serve_worker *worker, const struct listener *listener, int fd);
+/* Asks the worker to finish; it ends within 3.5 s. */
+void loop_stop(struct serve_worker *worker);
+void loop_join(struct serve_worker *worker);
 
 #endif

@@ -10,7 +10,6 @@
 #include "common/hash.h"
 #include "common/value/custom.h"
 #include "common/value/value.h"
-#include "serve/api/api_bookmark.h"
 #include "serve/api/api_object.h"
 #include "serve/api/api_protobuf.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/api/api_bookmark.h"
+#include "serve/api/api_object.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -17,7 +17,6 @@
 #include "common/hashtable.h"
 #include "common/proc.h"
 #include "common/value/yaml.h"
-#include "serve/auth/token.h"
 #include "serve/http/upstream_client.h"
 #include "serve/worker.h"
 

@@ -32,4 +32,19 @@ void auth_self_cancel(struct auth_pending **pending);
 /* Calls the functions of WORKER's finished decisions. On the worker's thread. */
 void auth_self_deliver(struct auth_self *self, struct serve_worker *worker);
 
+/* ---- token.c ------------------------------------------------------------ */
+
+/* The claims of a bearer token in JWT form. Its signature is not checked: use them only after the
+ * API server has accepted the token. */
+struct token_facts {
+	char user[256];     /* the claim `sub`, "" if there is none */
+	uint64_t expires_s; /* the claim `exp`, seconds since 1970; 0: none */
+};
+
+/* Reads the token in HEADERS, lines with a NUL each and an empty one at the end. */
+void token_read(const void *headers, struct token_facts *ret_facts);
+bool token_expired(const struct token_facts *facts);
+/* Returns KEEP_NS, or less if the token expires before. */
+uint64_t token_cap_ns(const struct token_facts *facts, uint64_t keep_ns);
+
 #endif

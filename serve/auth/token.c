@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/auth/token.h"
+#include "serve/auth/auth_self.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "common/err.h"
 #include "common/text/base64.h"
 #include "serve/api/api_token.h"
-#include "serve/auth/token.h"
+#include "serve/auth/auth_self.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check(const char *text)

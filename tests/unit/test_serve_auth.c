@@ -12,7 +12,7 @@
 #include "common/proc.h"
 #include "common/text/base64.h"
 #include "serve/auth/auth.h"
-#include "serve/auth/token.h"
+#include "serve/auth/auth_self.h"
 #include "serve/metrics.h"
 #include "serve/worker_internal.h"
 #include "store/env/text_file.h"

@@ -6,7 +6,7 @@
 #include "common/text/base64.h"
 #include "common/text/utf8.h"
 #include "serve/api/api_accept.h"
-#include "serve/api/api_bookmark.h"
+#include "serve/api/api_object.h"
 #include "serve/api/api_kinds.h"
 #include "serve/api/api_options.h"
 #include "serve/api/api_path.h"
