@@ -36,7 +36,8 @@ type Snapshot struct {
 	held           bool
 	closed         bool
 	definitions    []indexDefinition
-	definitionsID  uint64 // the index's state that definitions are of; 0: none
+	definitionsID  uint64                     // the index's state that definitions are of; 0: none
+	kept           func(event uint64) *Object // nil: nothing is
 	cursor         env.Cursor
 	key            []byte
 	scratch        []byte
@@ -234,7 +235,7 @@ func (s *Snapshot) Reset() {
 	if s.pair == nil {
 		return
 	}
-	s.held = false
+	s.held, s.kept = false, nil
 	s.index.Reset()
 	s.journal.Reset()
 }
@@ -359,6 +360,9 @@ func (s *Snapshot) version(feed uint32, key string, e entry) (*Object, error) {
 
 // accepted gives the version if a plan accepts it; else nil.
 func (s *Snapshot) accepted(feed uint32, key string, e entry, p *plan) (*Object, error) {
+	if o, kept, err := s.fromKept(feed, key, e, p); kept {
+		return o, err
+	}
 	stored, err := s.stored(e)
 	if err != nil {
 		return nil, err
@@ -393,6 +397,29 @@ func (s *Snapshot) accepted(feed uint32, key string, e entry, p *plan) (*Object,
 	}
 	r.parse(append([]byte(nil), r.stored...))
 	return r.object(), nil
+}
+
+// Keep lets the snapshot ask for an object that the program has kept, before it reads one, until it is
+// renewed or reset. A version never changes: kept gets the number of its event in the snapshot's
+// journal, and returns what a snapshot gave of it, else nil.
+func (s *Snapshot) Keep(kept func(event uint64) *Object) { s.kept = kept }
+
+// fromKept gives a version that the program has kept, if a plan accepts it; false: it has not.
+func (s *Snapshot) fromKept(feed uint32, key string, e entry, p *plan) (o *Object, kept bool, err error) {
+	if s.kept == nil {
+		return nil, false, nil
+	}
+	if o = s.kept(e.seq); o == nil || o.Feed != feed || o.Key != key || o.Event != e.seq {
+		return nil, false, nil
+	}
+	if p == nil || !p.needsBody() {
+		return o, true, nil
+	}
+	accepted, err := p.accepts(o.body)
+	if err != nil || !accepted {
+		o = nil
+	}
+	return o, true, err
 }
 
 // missing explains a version that is not there. The journal deletes those of a removed feed before the

@@ -155,7 +155,7 @@ func (x *indexes) change(c *change) {
 			n.put(c.key, c.at, nil)
 			continue
 		}
-		object, err := x.informer.decoder.object(c.new)
+		object, err := x.informer.shared(c.at, c.new)
 		if err != nil {
 			utilruntime.HandleError(fmt.Errorf("indexing '%s': %w", c.key, err))
 			continue
@@ -182,7 +182,7 @@ func (x *indexes) fill(n *index) error {
 			if err != nil {
 				return err
 			}
-			object, err := i.selected(o)
+			object, err := i.selected(o, now.epoch)
 			if err != nil {
 				return err
 			}
@@ -196,13 +196,22 @@ func (x *indexes) fill(n *index) error {
 	return err
 }
 
-// selected decodes an object; nil: it is not of the scope.
-func (i *Informer) selected(o *kinf.Object) (any, error) {
+// selected gives an object that is read; nil: it is not of the scope.
+func (i *Informer) selected(o *kinf.Object, epoch int) (any, error) {
+	at := position{epoch, o.Event}
+	if object := i.objects.get(i, at); object != nil {
+		return object, nil
+	}
+	i.wasRead.Store(true)
 	selected, err := i.scope.selects(o)
 	if err != nil || !selected {
 		return nil, err
 	}
-	return i.decoder.read(o)
+	object, err := i.decoder.read(o)
+	if err != nil {
+		return nil, err
+	}
+	return i.objects.put(i, at, o, object), nil
 }
 
 // look calls fn with the filled maps of an index.
@@ -250,14 +259,14 @@ func (x *indexes) isEarly(err error) bool {
 
 func (x *indexes) GetByKey(key string) (item any, exists bool, err error) {
 	i := x.informer
-	err = i.read(false, func(s *kinf.Snapshot, f *kinf.Feed, _ position) error {
+	err = i.read(false, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
 		o, err := s.Get(f.Name, key)
 		if errors.Is(err, kinf.ErrNotFound) {
 			item = nil
 			return nil
 		}
 		if err == nil {
-			item, err = i.selected(o)
+			item, err = i.selected(o, now.epoch)
 		}
 		return err
 	})
@@ -284,8 +293,8 @@ func (x *indexes) listIn(patient bool, query kinf.Query) (items []any, err error
 		}
 		query.Namespace = i.scope.Namespace
 	}
-	err = i.read(patient, func(s *kinf.Snapshot, f *kinf.Feed, _ position) error {
-		items, err = i.collect(s.List(f.Name, i.scope.narrow(query)))
+	err = i.read(patient, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
+		items, err = i.collect(now.epoch, s.List(f.Name, i.scope.narrow(query)))
 		return err
 	})
 	if x.isEarly(err) {
@@ -294,13 +303,13 @@ func (x *indexes) listIn(patient bool, query kinf.Query) (items []any, err error
 	return items, err
 }
 
-// collect decodes the objects of the scope.
-func (i *Informer) collect(objects iter.Seq2[*kinf.Object, error]) (items []any, err error) {
+// collect gives those objects that are of the scope.
+func (i *Informer) collect(epoch int, objects iter.Seq2[*kinf.Object, error]) (items []any, err error) {
 	for o, err := range objects {
 		if err != nil {
 			return nil, err
 		}
-		item, err := i.selected(o)
+		item, err := i.selected(o, epoch)
 		if err != nil {
 			return nil, err
 		}
@@ -383,7 +392,7 @@ func (x *indexes) byValues(n *index, values []string, selector *kinf.Selector) (
 		return nil, err
 	}
 	i := x.informer
-	err = i.read(false, func(s *kinf.Snapshot, f *kinf.Feed, _ position) error {
+	err = i.read(false, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
 		items = nil
 		for _, key := range keys {
 			o, err := s.Get(f.Name, key)
@@ -399,7 +408,7 @@ func (x *indexes) byValues(n *index, values []string, selector *kinf.Selector) (
 				}
 				continue
 			}
-			item, err := i.selected(o)
+			item, err := i.selected(o, now.epoch)
 			if err != nil {
 				return err
 			}

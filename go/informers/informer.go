@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,6 +39,8 @@ type Informer struct {
 	scope   Scope
 	decoder *decoder
 	indexes *indexes
+	objects *ObjectCache  // nil: each read gives objects of its own
+	wasRead atomic.Bool   // else nothing is kept for reads
 	resync  time.Duration // of handlers that name none
 	synced  chan struct{}
 
@@ -63,6 +66,7 @@ var _ cache.SharedIndexInformer = &Informer{}
 type Options struct {
 	Resync   time.Duration // of handlers that name no period; 0: none
 	Indexers cache.Indexers
+	Objects  *ObjectCache            // decoded objects, which reads and handlers share; nil: each gets its own
 	Kind     schema.GroupVersionKind // what is read has this kind, also if it is typed; empty: as client-go's
 }
 
@@ -74,7 +78,7 @@ func New(store *kinf.Store, scope Scope, example runtime.Object, options Options
 		return nil, err
 	}
 	scope.Metadata = scope.Metadata || d.isMetadata()
-	i := &Informer{store: store, scope: scope, decoder: d, resync: options.Resync, check: options.Resync,
+	i := &Informer{store: store, scope: scope, decoder: d, objects: options.Objects, resync: options.Resync, check: options.Resync,
 		synced: make(chan struct{}), listeners: map[*listener]struct{}{}}
 	i.indexes = newIndexes(i)
 	if err := i.indexes.add(options.Indexers); err != nil {
@@ -89,7 +93,7 @@ func New(store *kinf.Store, scope Scope, example runtime.Object, options Options
 		if options.Kind.Empty() && d.typed == nil {
 			options.Kind = schema.GroupVersionKind{Group: f.Group, Version: f.Version, Kind: f.Kind}
 		}
-		d.kind, d.keepKind = options.Kind, !options.Kind.Empty()
+		d.kind, d.keepKind = options.Kind, !options.Kind.Empty() && i.objects == nil
 		return nil
 	})
 }
@@ -138,6 +142,9 @@ func (i *Informer) view(fn func(*kinf.Snapshot, *kinf.Feed, position) error) err
 		f, now, err := i.locate(s)
 		if err != nil {
 			return err
+		}
+		if i.objects != nil {
+			s.Keep(func(event uint64) *kinf.Object { return i.objects.stored(i, position{now.epoch, event}) })
 		}
 		return fn(s, f, now)
 	})

@@ -76,10 +76,10 @@ func run(t testing.TB, informer cache.SharedIndexInformer) {
 
 func synchronize(t testing.TB, checkers ...cache.DoneChecker) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
 	defer cancel()
 	if !cache.WaitFor(ctx, "", checkers...) {
-		t.Fatal("not synced within 30 s")
+		t.Fatal("not synced within 120 s")
 	}
 }
 
@@ -284,7 +284,7 @@ func rounds(n int) int {
 func TestHandlersKnowWhatClientGoKnows(t *testing.T) {
 	t.Parallel()
 	w, store, config := world(t, 200)
-	i, real := pods(t, store, Scope{}, Options{}), beside(t, config)
+	i, real := pods(t, store, Scope{}, Options{Objects: NewObjectCache(500_000)}), beside(t, config)
 	ours, theirs := watch(t, i), watch(t, real)
 	first, other := handle(t, i, ours), handle(t, real, theirs)
 	if i.HasSynced() || first.HasSynced() {

@@ -34,25 +34,43 @@ type delivery struct {
 }
 
 // decode makes the objects that handlers get.
-func (d *delivery) decode(with *decoder) error {
+func (d *delivery) decode(i *Informer) error {
 	d.once.Do(func() {
 		c := d.change
-		if c.new != nil {
-			d.new, d.err = with.object(c.new)
+		if c.known {
+			d.old, d.err = i.last(c)
+			i.objects.remove(i, c.was)
 		}
-		if d.err == nil && c.known {
-			d.old, d.err = with.last(c)
+		if c.new != nil && d.err == nil {
+			d.new, d.err = i.shared(c.at, c.new)
 		}
 	})
 	return d.err
 }
 
+// shared gives an object that handlers get, and reads if there are any.
+func (i *Informer) shared(at position, o *kinf.Object) (any, error) {
+	if object := i.objects.get(i, at); object != nil {
+		return object, nil
+	}
+	object, err := i.decoder.object(o)
+	if err == nil && i.wasRead.Load() {
+		object = i.objects.put(i, at, o, object)
+	}
+	return object, err
+}
+
 // last gives the last state of an object: a tombstone if it was deleted unseen.
-func (d *decoder) last(c *change) (any, error) {
-	var object any = d.empty(c.key)
-	if c.old != nil {
-		var err error
-		if object, err = d.object(c.old); err != nil {
+func (i *Informer) last(c *change) (object any, err error) {
+	if c.old != nil && c.new != nil {
+		object = i.objects.get(i, position{c.was.epoch, c.old.Event})
+	}
+	switch {
+	case object != nil:
+	case c.old == nil:
+		object = i.decoder.empty(c.key)
+	default:
+		if object, err = i.decoder.object(c.old); err != nil {
 			return nil, err
 		}
 	}
@@ -184,7 +202,7 @@ func (l *listener) tell(d *delivery) {
 		return
 	}
 	l.at = d.at
-	if err := d.decode(l.informer.decoder); err != nil {
+	if err := d.decode(l.informer); err != nil {
 		utilruntime.HandleErrorWithLogger(l.logger, err, "An event can't be decoded", "key", d.key)
 		return
 	}
@@ -233,7 +251,7 @@ func (l *listener) list(from position) {
 			if l.isClosed() {
 				return
 			}
-			l.give(o, shown.at, func(handler cache.ResourceEventHandler, object any) { handler.OnAdd(object, true) })
+			l.give(o, shown.at.epoch, shown.at, func(handler cache.ResourceEventHandler, object any) { handler.OnAdd(object, true) })
 		}
 	}
 	if !l.isClosed() {
@@ -241,13 +259,15 @@ func (l *listener) list(from position) {
 	}
 }
 
-func (l *listener) give(o *kinf.Object, at position, fn func(cache.ResourceEventHandler, any)) {
-	object, err := l.informer.decoder.object(o)
+// give calls the handler with an object that is there, as of a position.
+func (l *listener) give(o *kinf.Object, epoch int, at position, fn func(cache.ResourceEventHandler, any)) {
+	seen := position{epoch, o.Event}
+	object, err := l.informer.shared(seen, o)
 	if err != nil {
 		utilruntime.HandleErrorWithLogger(l.logger, err, "An object can't be decoded", "key", o.Key)
 		return
 	}
-	if seen := (position{at.epoch, o.Event}); l.at.before(seen) {
+	if l.at.before(seen) {
 		l.informer.indexes.shown(o.Key, seen, object)
 	}
 	l.call(at, func(handler cache.ResourceEventHandler) { fn(handler, object) })
@@ -271,7 +291,7 @@ func (l *listener) giveAgain() {
 			if l.isClosed() {
 				return
 			}
-			l.give(o, position{}, func(handler cache.ResourceEventHandler, object any) { handler.OnUpdate(object, object) })
+			l.give(o, shown.at.epoch, position{}, func(handler cache.ResourceEventHandler, object any) { handler.OnUpdate(object, object) })
 		}
 	}
 }

@@ -109,12 +109,12 @@ func (x *indexes) byPath(p *indexPath, value, selector string) (items []any, ans
 			query.Namespace = namespace
 		}
 	}
-	err = i.read(false, func(s *kinf.Snapshot, f *kinf.Feed, _ position) error {
+	err = i.read(false, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
 		name, err := indexOf(s, f.Name, p.path)
 		if answered = name != ""; err != nil || !answered {
 			return err
 		}
-		items, err = i.collect(s.ByIndex(f.Name, name, value, i.scope.narrow(query)))
+		items, err = i.collect(now.epoch, s.ByIndex(f.Name, name, value, i.scope.narrow(query)))
 		return err
 	})
 	if x.isEarly(err) {

@@ -27,6 +27,7 @@ type change struct {
 	at       position
 	old, new *kinf.Object // old nil: added, or its state is not known; new nil: deleted
 	known    bool         // the object was there before
+	was      position     // of the version then
 	missed   bool         // the deletion itself was not seen
 }
 
@@ -110,7 +111,7 @@ func (s *source) changed(event *kinf.Event, at position) []change {
 	if known && !before.before(at) {
 		return nil
 	}
-	c := change{key: key, at: at, new: o, known: known}
+	c := change{key: key, at: at, new: o, known: known, was: before}
 	if known && event.Old != nil && event.Old.Event == before.event {
 		c.old = event.Old
 	}
@@ -120,7 +121,8 @@ func (s *source) changed(event *kinf.Event, at position) []change {
 // deleted tells that an object is not there any more, or is not of the scope any more.
 func (s *source) deleted(event *kinf.Event, at position) []change {
 	o := event.Object
-	if _, known := s.known[o.Key]; !known {
+	was, known := s.known[o.Key]
+	if !known {
 		return nil
 	}
 	delete(s.known, o.Key)
@@ -132,7 +134,7 @@ func (s *source) deleted(event *kinf.Event, at position) []change {
 		}
 		o = &last
 	}
-	return []change{{key: o.Key, at: at, old: o, known: true, missed: event.Unknown}}
+	return []change{{key: o.Key, at: at, old: o, known: true, was: was, missed: event.Unknown}}
 }
 
 // missed tells of the objects that did not come again after a lapse.
@@ -140,10 +142,10 @@ func (s *source) missed(at position) (changes []change) {
 	if s.again == nil {
 		return nil
 	}
-	for key := range s.known {
+	for key, was := range s.known {
 		if _, found := s.again[key]; !found {
 			delete(s.known, key)
-			changes = append(changes, change{key: key, at: at, known: true, missed: true})
+			changes = append(changes, change{key: key, at: at, known: true, was: was, missed: true})
 		}
 	}
 	s.again = nil

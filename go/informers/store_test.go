@@ -21,7 +21,7 @@ import (
 func TestAStoreThatIsReplaced(t *testing.T) {
 	t.Parallel()
 	w, store, config := world(t, 100)
-	i, real := pods(t, store, Scope{}, Options{}), beside(t, config)
+	i, real := pods(t, store, Scope{}, Options{Objects: NewObjectCache(500_000)}), beside(t, config)
 	var failures, tombstones atomic.Int64
 	if err := i.SetWatchErrorHandler(func(r *cache.Reflector, err error) {
 		cache.DefaultWatchErrorHandler(t.Context(), r, err)

@@ -6,6 +6,7 @@
 package factory
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"kinf"
+	"kinf/informers"
 )
 
 // Options of a factory; the zero value has none.
@@ -24,12 +26,19 @@ type Options struct {
 	Tweak     func(*metav1.ListOptions)
 	Transform cache.TransformFunc // pure: it runs at each read and event
 	Require   bool                // what no feed covers gives a panic instead of client-go's informer
+	// Decoded objects are kept for listers and handlers, which share them, as long as their records have
+	// no more bytes than this; 0: DefaultCacheBytes, negative: none are kept.
+	CacheBytes int
 }
+
+// DefaultCacheBytes is what a factory keeps.
+const DefaultCacheBytes = 8 << 20
 
 // factory is what the factories have in common.
 type factory[K comparable] struct {
 	store     *kinf.Store // nil: there is none
 	options   Options
+	objects   *informers.ObjectCache
 	mu        sync.Mutex
 	informers map[K]cache.SharedIndexInformer
 	started   map[K]bool
@@ -38,7 +47,14 @@ type factory[K comparable] struct {
 }
 
 func newFactory[K comparable](store *kinf.Store, options Options) factory[K] {
-	return factory[K]{store: store, options: options, informers: map[K]cache.SharedIndexInformer{}, started: map[K]bool{}}
+	objects := informers.NewObjectCache(cmp.Or(options.CacheBytes, DefaultCacheBytes))
+	return factory[K]{store: store, options: options, objects: objects, informers: map[K]cache.SharedIndexInformer{},
+		started: map[K]bool{}}
+}
+
+// ours are the options of an informer on the store.
+func (f *factory[K]) ours(indexers cache.Indexers) informers.Options {
+	return informers.Options{Resync: f.options.Resync, Indexers: indexers, Objects: f.objects}
 }
 
 // informer returns the one of a key, made by ours, else by theirs.

@@ -63,7 +63,7 @@ func (f *byResource) ForResource(resource schema.GroupVersionResource) clientinf
 		if err != nil {
 			return nil, err
 		}
-		return informers.New(f.store, scope, f.example(), informers.Options{Resync: f.options.Resync, Indexers: byNamespace})
+		return informers.New(f.store, scope, f.example(), f.ours(byNamespace))
 	}, func() (cache.SharedIndexInformer, error) { return f.theirs(resource).Informer(), nil })
 	return generic{informer, f.lister(informer.GetIndexer(), resource)}
 }

@@ -86,8 +86,7 @@ func (f *shared) InformerFor(object runtime.Object, makes internalinterfaces.New
 		if err != nil {
 			return nil, err
 		}
-		informer, err := informers.New(f.store, scope, object,
-			informers.Options{Resync: f.options.Resync, Indexers: made.GetIndexer().GetIndexers()})
+		informer, err := informers.New(f.store, scope, object, f.ours(made.GetIndexer().GetIndexers()))
 		if err == nil {
 			err = informer.SetTransform(transformOf(made))
 		}
