@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the wheel. With $KINF_BUNDLE, the path of a libkinf.so.0, that library is in the wheel, which is then one for
-this kind of machine; without, the module looks for the library where it is used."""
+"""Builds the wheel. With $KINF_BUNDLE, the path of a libkinf.so.0, the library is in the wheel, and
+the wheel is for this kind of machine only; without, the module looks for the library where it is
+used."""
 
 import os
 import shutil

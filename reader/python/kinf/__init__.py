@@ -12,10 +12,11 @@
     for event in store.feed("pods").watch(labels="app=shop"):
         print(event.type, event.key)
 
-Objects of a snapshot borrow from the mapped files: nothing is copied or decoded but what is asked for, and
-use after the snapshot's end raises Ended. What a Feed or a Watch gives stays.
+Objects of a snapshot borrow from the mapped files: only requested values are copied or decoded, and
+use after the snapshot's end raises Ended. Objects from a Feed or a Watch stay.
 
-The library is the file that $KINF_LIBRARY names, the one in the wheel, or libkinf.so.0 where the loader finds it.
+The library is the file $KINF_LIBRARY, the one in the wheel, or libkinf.so.0 where the loader finds
+it.
 """
 
 from ._errors import (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of the library that call back."""
+"""Calls of the library with callbacks."""
 
 import sys
 import threading
@@ -8,9 +8,9 @@ from typing import Any
 
 
 def call(function: Callable[..., int], *arguments: Any) -> tuple[int, BaseException | None]:
-    """FUNCTION(*ARGUMENTS), and what was raised in a callback before its first statement, if anything was. The handler of
-    a signal can do that (Ctrl-C does), in the main thread: ctypes reports it to sys.unraisablehook and forgets it, and the
-    library gets any number for the callback's result."""
+    """FUNCTION(*ARGUMENTS), and the exception raised in a callback before its first statement, if
+    any. A signal's handler can raise there (Ctrl-C does), in the main thread: ctypes reports it to
+    sys.unraisablehook and forgets it, and the library gets any number for the callback's result."""
     if threading.current_thread() is not threading.main_thread():
         return function(*arguments), None
     reported: list[Any] = []
@@ -24,5 +24,5 @@ def call(function: Callable[..., int], *arguments: Any) -> tuple[int, BaseExcept
         if "ctypes callback" in (one.err_msg or ""):
             lost = lost or one.exc_value or one.exc_type()
         else:
-            before(one)  # of another thread, or of an object that was freed meanwhile
+            before(one)  # of another thread, or of an object freed meanwhile
     return result, lost

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong, each with the library's own sentence."""
+"""The errors, each with the library's own sentence."""
 
 import os
 from typing import NoReturn, SupportsIndex
@@ -8,7 +8,7 @@ from ._library import AGAIN, GONE, lib
 
 
 class Error(Exception):
-    """Of the store or the library. The text says what and what to do; `code` is kinf.h's."""
+    """Of the store or the library. The text has the cause and the remedy; `code` is kinf.h's."""
 
     code = 0
 
@@ -19,7 +19,7 @@ class Error(Exception):
 
 
 class Corrupt(Error):
-    """The store holds bytes that can't be right; `kinf verify` says more."""
+    """The store holds invalid bytes; `kinf verify` says more."""
 
 
 class UnknownFormat(Error):
@@ -27,12 +27,12 @@ class UnknownFormat(Error):
 
 
 class NoFeed(Error):
-    """Nothing of that name is configured; the sentence has the line to add."""
+    """No feed of the name is configured; the sentence has the line to add."""
 
 
 class SnapshotExpired(Error):
-    """What was read may be wrong: somebody wrote a store that was opened as a copy, or a snapshot was held for minutes while
-    the daemons replaced the files again and again. Take another snapshot."""
+    """The data read may be wrong: a process wrote a store opened as a copy, or a snapshot was held
+    for minutes while the daemons replaced the files again and again. Take another snapshot."""
 
 
 class Locked(Error):
@@ -48,11 +48,11 @@ class Untrusted(Error):
 
 
 class BadQuery(Error, ValueError):
-    """A selector, path or token that can't be understood."""
+    """An unintelligible selector, path or token."""
 
 
 class TooLarge(Error):
-    """Larger than what the store keeps."""
+    """Larger than the store's limit."""
 
 
 class ReadersFull(Error):
@@ -60,7 +60,7 @@ class ReadersFull(Error):
 
 
 class NoIndex(Error):
-    """The feed has no index of that name; the sentence names those there are."""
+    """The feed has no index of the name; the sentence names the existing ones."""
 
 
 class Forked(Error):
@@ -76,7 +76,7 @@ class Timeout(Error, TimeoutError):
 
 
 class Unsupported(Error):
-    """This library can't do that."""
+    """Beyond this library's abilities."""
 
 
 class NotReady(Error):
@@ -86,13 +86,13 @@ class NotReady(Error):
 
 
 class Gone(Error):
-    """The store no longer has the state that a continue token or an event number stands for."""
+    """The store no longer has the state of the continue token or event number."""
 
     code = GONE
 
 
 class Ended(Error):
-    """Used after its end: of a closed store, of a snapshot that was renewed or closed."""
+    """Used after its end: of a closed store, of a renewed or closed snapshot."""
 
 
 _CLASSES = {
@@ -115,7 +115,7 @@ _CLASSES = {
     GONE: Gone,
 }
 
-# Outcomes that a call gave without a handle have no sentence in the library.
+# Outcomes without a handle have no sentence in the library.
 _OUTCOMES = {
     AGAIN: "nothing has been listed or indexed so far: wait_synced() waits for it",
     GONE: "the state that was asked for is no longer kept: begin again",
@@ -123,7 +123,7 @@ _OUTCOMES = {
 
 
 def error(code: int, handle: int | None = None) -> Error:
-    """The exception for a result; HANDLE: the struct kinf that it is of, if any."""
+    """The exception for a result; HANDLE: its struct kinf, if any."""
     if code in _OUTCOMES:
         told = lib.kinf_error(handle) if handle else b""
         return _CLASSES[code](told.decode(errors="replace") or _OUTCOMES[code], code)
@@ -161,7 +161,7 @@ def check_fork(at: int) -> None:
 
 
 class Single:
-    """What belongs to one handle of the library. A copy would close it a second time."""
+    """The owner of one handle of the library. A copy would close it a second time."""
 
     __slots__ = ()
     _instead = "make another one"

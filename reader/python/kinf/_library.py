@@ -185,7 +185,7 @@ _PROTOTYPES = [
 
 
 def _find() -> str:
-    """The library that $KINF_LIBRARY names, the one in the wheel, or the one that the loader finds."""
+    """The library $KINF_LIBRARY, the one in the wheel, or the loader's."""
     bundled = os.path.join(os.path.dirname(os.path.abspath(__file__)), SONAME)
     return os.environ.get("KINF_LIBRARY") or (bundled if os.path.exists(bundled) else SONAME)
 
@@ -214,7 +214,7 @@ _libc_free.restype, _libc_free.argtypes = None, [c_void_p]
 
 
 def take(address: c_void_p, size: int) -> bytes:
-    """The SIZE bytes at ADDRESS, which the library allocated and which is freed."""
+    """The SIZE bytes at ADDRESS. The library allocated them; they are freed."""
     try:
         return ctypes.string_at(address, size)
     finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects: mappings that look into the stored bytes and decode what is asked for."""
+"""Objects: mappings over the stored bytes, decoding requested values only."""
 
 import ctypes
 import json
@@ -18,16 +18,16 @@ Result = TypeVar("Result")
 
 
 class Lender(Protocol):
-    """Whose bytes an object borrows: while `lock` is held and check() passes they are there."""
+    """The lender of an object's bytes: while `lock` is held and check() passes they are there."""
 
     @property
     def lock(self) -> AbstractContextManager[Any]: ...
 
     def check(self, generation: int) -> None:
-        """Raises when what was lent as GENERATION has been taken back."""
+        """Raises if the bytes lent as GENERATION have been taken back."""
 
     def check_read(self) -> None:
-        """Raises when what was read until now may be wrong."""
+        """Raises if the data read until now may be wrong."""
 
 
 class _Own:
@@ -59,7 +59,7 @@ _MAP, _SHORT_TEXT, _OTHER = range(3)
 
 
 def _kind(raw: _library.Object) -> int:
-    """What a part is, by the first byte of its msgpack."""
+    """The type of a part, by the first byte of its msgpack."""
     first: int = c_ubyte.from_address(raw.body).value
     if first & 0xE0 == 0xA0:
         return _SHORT_TEXT
@@ -74,7 +74,7 @@ def _path(path: str) -> bytes:
 
 
 def _member(key: str) -> str:
-    """The path of a member that may be named anything."""
+    """The path of a member of any name."""
     quoted = key.replace("\\", "\\\\").replace("'", "\\'")
     return f"['{quoted}']"
 
@@ -83,8 +83,8 @@ _MISSING = object()
 
 
 class Part(Single, Mapping[str, Any]):
-    """A map somewhere in an object. Its members are looked up where they lie: maps among them are Parts
-    again, all else is what json.loads makes of it. Walking over the keys decodes all of it."""
+    """A map somewhere in an object. Its members are looked up where they lie: maps among them are
+    Parts again, all else has json.loads's types. Walking over the keys decodes all of it."""
 
     __slots__ = ("_raw", "_lender", "_generation", "_keep")
     _instead = "take its to_dict() or json()"
@@ -96,9 +96,9 @@ class Part(Single, Mapping[str, Any]):
         self._raw, self._lender, self._generation, self._keep = raw, lender, generation, keep
 
     def _read(self, reader: Callable[..., Result], *arguments: Any) -> Result:
-        """READER(raw, ...) with the bytes held; what it returns borrows nothing."""
+        """READER(raw, ...) with the bytes held; its result borrows nothing."""
         lender = self._lender
-        lender.check(self._generation)  # first: in a forked child no thread may be left that releases the lock
+        lender.check(self._generation)  # first: in a forked child no thread may be left to release the lock
         with lender.lock:
             lender.check(self._generation)
             try:
@@ -201,10 +201,10 @@ class Part(Single, Mapping[str, Any]):
 
 
 class Object(Part):
-    """One version of a Kubernetes object, read-only. It borrows from its snapshot: use after that was
-    renewed or closed raises Ended. copy() makes one that stays.
+    """One version of a Kubernetes object, read-only. It borrows from its snapshot: use after its
+    renewal or close raises Ended. copy() makes a lasting one.
 
-    One that was found missing may have nothing but its key (Event.final_state_unknown)."""
+    An object found missing may have nothing but its key (Event.final_state_unknown)."""
 
     __slots__ = ()
 
@@ -218,7 +218,7 @@ class Object(Part):
 
     @property
     def namespace(self) -> str:
-        """ "" for what has none """
+        """"" without one"""
         return self.key.rpartition("/")[0]
 
     @property
@@ -235,12 +235,12 @@ class Object(Part):
 
     @property
     def event(self) -> int:
-        """Number of the event that made this version."""
+        """Number of this version's event."""
         return int(self._raw.event)
 
     @property
     def feed_id(self) -> int:
-        """FeedStatus.id of the feed that it is of."""
+        """FeedStatus.id of its feed."""
         return int(self._raw.feed)
 
     def copy(self) -> "Object":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked for, as the library takes it."""
+"""Queries, in the library's form."""
 
 import ctypes
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ Terms = Mapping[str, Term] | Iterable[tuple[str, Term]]
 
 
 def text(value: str, what: str) -> bytes:
-    """VALUE for the library, whose texts end with a NUL."""
+    """VALUE for the library; its texts end with a NUL."""
     encoded = value.encode()
     if b"\0" in encoded:
         raise ValueError(f"{what} with a NUL in it: {value!r}")
@@ -20,7 +20,7 @@ def text(value: str, what: str) -> bytes:
 
 
 def number(value: int, what: str, bits: int = 64) -> int:
-    """VALUE for the library, which would get the rest of a division by 2**BITS."""
+    """VALUE for the library, checked: ctypes would pass it modulo 2**BITS."""
     if not 0 <= value < 2**bits:
         raise ValueError(f"{what} that is not from 0 to 2**{bits} - 1: {value}")
     return value
@@ -63,7 +63,7 @@ def query(
     sort_by: str | None = None,
     at_event: int = 0,
 ) -> _library.Query:
-    """A struct kinf_query; it keeps alive what it points to."""
+    """A struct kinf_query; it keeps its pointers' targets alive."""
     number(limit, "a limit")
     number(at_event, "an event")
     listed = _terms(terms)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Snapshots: a consistent view, and what is borrowed from it."""
+"""Snapshots: a consistent view, and its borrowed objects."""
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ class FeedStatus:
     last_error: str
     objects: int
     event: int  # visible up to this event
-    lag: int  # events in the journal that are not visible yet
+    lag: int  # events in the journal not visible yet
     lists: int
     watches: int
     events: int
@@ -47,7 +47,7 @@ class FeedStatus:
     last_contact: float | None  # seconds ago, for the data in the snapshot; None: unknown
     synced: bool  # there is an initial state
     namespaced: bool
-    resync: float  # seconds, of watches that do not say their own; 0: none
+    resync: float  # seconds, of watches without their own; 0: none
 
 
 def feed_status(raw: _library.FeedStatus) -> FeedStatus:
@@ -101,7 +101,7 @@ class Who:
 
 
 class Collector:
-    """Takes what a callback is given into a list. Nothing is raised through the library: the first
+    """Collects a callback's objects in a list. Nothing is raised through the library: the first
     exception ends the walk and comes out of walk()."""
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class Collector:
             return 1
 
     def walk(self, handle: int | None, function: Any, *arguments: Any) -> list[Any]:
-        """FUNCTION(*ARGUMENTS), whose callback calls take()."""
+        """FUNCTION(*ARGUMENTS) with a callback to take()."""
         code, lost = call(function, *arguments)
         self.failed = self.failed or lost
         if self.failed:
@@ -129,8 +129,8 @@ class Collector:
 
 
 class List(Single, Iterator[Object]):
-    """Objects as they are asked for, in the order of their keys, or as sort_by says. What they borrow is
-    the snapshot's; a list that is not read to its end may be left to the garbage collector."""
+    """Objects as they are asked for, in the order of their keys, or as sort_by says. They borrow
+    from the snapshot; a partly read list may be left to the garbage collector."""
 
     _instead = "list again"
 
@@ -164,7 +164,7 @@ class List(Single, Iterator[Object]):
 
     @property
     def continue_token(self) -> str | None:
-        """After the end of a list with a limit: what to give to the next one; None: that was all."""
+        """After the end of a list with a limit: the token of the next one; None: that was all."""
         return self._ask(lib.kinf_list_continue) or None
 
     @property
@@ -181,7 +181,7 @@ class List(Single, Iterator[Object]):
         """Frees the list. A second call does nothing, nor does a call in a forked child."""
         snapshot = getattr(self, "_snapshot", None)
         if snapshot is None or snapshot.forks != forks():
-            return  # a forked child: a thread of the parent may have held the lock, which is then never freed here
+            return  # a forked child: a thread of the parent may have held the lock, never released here
         if self._handle is not None:
             with snapshot.lock:
                 handle, self._handle = self._handle, None
@@ -236,8 +236,9 @@ class SnapshotFeed:
             return Object(raw, self.snapshot, self.snapshot.generation) if found == FOUND else None
 
     def get_many(self, keys: Iterable[str]) -> Sequence[Object | None]:
-        """The objects with these keys ("namespace/name"), in the order of KEYS; None for each that is not there. In a
-        large store this takes less time than a get() for each. NotReady: as get(), for any of the keys."""
+        """The objects with these keys ("namespace/name"), in the order of KEYS; None for each
+        missing one. In a large store this takes less time than a get() for each. NotReady: as
+        get(), for any of the keys."""
         wanted = [text(key, "a key") for key in keys]
         collector = Collector()
 
@@ -280,11 +281,12 @@ class SnapshotFeed:
         sort_by: str | None = None,
         at_event: int = 0,
     ) -> List:
-        """The objects for which all that is given holds.
+        """The objects matching all arguments.
 
         NAMESPACE, PREFIX (of the name), LABELS and FIELDS (selectors as kubectl's; LABELS may be a
         dictionary), TERMS ({index: value}, the value of a compound index a tuple). LIMIT and
-        CONTINUE_TOKEN page; SORT_BY is a field path. AT_EVENT shows the state as of an earlier event."""
+        CONTINUE_TOKEN page; SORT_BY is a field path. AT_EVENT shows the state as of an earlier
+        event."""
         return List(
             self.snapshot,
             query(
@@ -311,7 +313,7 @@ class SnapshotFeed:
             )
 
     def indexes(self) -> Sequence[Index]:
-        """What indexes there are, the built-in ones included."""
+        """The indexes, the built-in ones included."""
         collector = Collector()
 
         def one(_: Any, name: bytes, paths: bytes, values: int, entries: int, ready: int) -> int:
@@ -322,7 +324,7 @@ class SnapshotFeed:
             return collector.walk(self.snapshot.kinf, lib.kinf_index_list, address, self._name, INDEX_FN(one), None)
 
     def history(self, name: str, namespace: str | None = None) -> Sequence[Change]:
-        """What the store keeps of one object's past, oldest first; empty when it knows nothing."""
+        """The retained past of one object, oldest first; empty if there is none."""
         if namespace is None:
             namespace, _, name = name.rpartition("/")
         collector = Collector()
@@ -345,13 +347,13 @@ class SnapshotFeed:
         return self.snapshot.feed_status(self._name)
 
 
-# The body of a `for` over a watch handles an event: this is its store and its number. A snapshot that the body
-# takes holds that event.
+# The body of a `for` over a watch handles an event: this is its store and its number. A snapshot
+# taken by the body holds the event.
 handled: ContextVar[tuple["Store | None", int]] = ContextVar("handled", default=(None, 0))
 
 
 class Snapshot(Single):
-    """The store at one instant. Cheap to take; hold it briefly, pages that are freed meanwhile pile up
+    """The store at one instant. Cheap to take; hold it briefly, since pages freed meanwhile pile up
     behind it. Any thread may use it, one at a time gets through."""
 
     _instead = "take another one from the Store"
@@ -382,7 +384,7 @@ class Snapshot(Single):
             raise
 
     def _missing(self, at: int) -> int:
-        """Returns the number of the event that the snapshot has to hold; 0: none."""
+        """Returns the number of the event the snapshot must hold; 0: none."""
         number(at, "an event")
         store, event = handled.get()
         return max(at, event) if store is self._store else at
@@ -430,7 +432,7 @@ class Snapshot(Single):
 
     @property
     def event(self) -> int:
-        """The event number up to which it is complete."""
+        """The event number it is complete up to."""
         with self.held(self.generation) as address:
             return int(lib.kinf_snapshot_event(address))
 
@@ -439,8 +441,9 @@ class Snapshot(Single):
         return self.feed_status(None)
 
     def who(self, what: str, when: Literal["now", "last", "all"] = "last") -> Sequence[Who]:
-        """The pods behind an IP address, a container's id, a pod's uid, or [NODE/]PID of this machine. WHEN: now,
-        those that have it; last, if there are none those that had it within the retained history; all, both."""
+        """The pods behind an IP address, a container's id, a pod's uid, or [NODE/]PID of this
+        machine. WHEN: now, the present ones; last, if there are none, the latest within the
+        retained history; all, both."""
         collector = Collector()
 
         def one(_: Any, pod: Any, until_ns: int) -> int:
@@ -456,21 +459,21 @@ class Snapshot(Single):
             self.close_list(handle)
 
     def renew(self, at: int = 0) -> None:
-        """Moves the snapshot to the newest state. That state holds the event AT, and the event that the
-        surrounding `for` over a watch is handling; the call waits for the index if it does not have them yet.
-        The renewal ends open lists, and objects borrowed before raise Ended. Raises NotReady if the index
-        still lacks the event after the wait."""
+        """Moves the snapshot to the newest state. The new state holds the event AT, and the event
+        handled by the surrounding `for` over a watch; the call waits for the index if it does not
+        have them yet. The renewal ends open lists, and objects borrowed before raise Ended. Raises
+        NotReady if the index still lacks the event after the wait."""
         event = self._missing(at)
         with self.held(self.generation) as address:
             self._end_lists()
             self.generation += 1
             code = lib.kinf_snapshot_renew_at(address, event) if event else GONE
-            if code == GONE and not at:  # no event; or of a journal that was replaced since
+            if code == GONE and not at:  # no event; or of a journal replaced since
                 code = lib.kinf_snapshot_renew(address)
             self.outcome(code)
 
     def close(self) -> None:
-        """Gives the pages back, and ends what was borrowed. A second call does nothing."""
+        """Gives the pages back, and ends the borrowed objects. A second call does nothing."""
         if self.forks != forks():
             return  # the parent's, and its reader's slot too
         with self.lock:
@@ -481,7 +484,7 @@ class Snapshot(Single):
                 self._store.children.discard(self)
 
     def _reset(self) -> None:
-        """Gives the pages back; SnapshotExpired when what was read may be wrong."""
+        """Gives the pages back; SnapshotExpired if the data read may be wrong."""
         with self.lock:
             if self.address:
                 self._end_lists()

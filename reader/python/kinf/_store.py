@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The store, and feeds by the store: what they give stays when no snapshot is held any more."""
+"""The store, and feeds by the store: their objects stay without a snapshot."""
 
 import math
 import os
@@ -20,7 +20,7 @@ from ._query import Labels, Term, Terms, text
 from ._snapshot import Change, FeedStatus, Index, Snapshot, Who
 from ._watch import Watch
 
-SLICE_MS = 200  # of a wait, so that signals and close() get their turn
+SLICE_MS = 200  # of a wait: signals and close() get their turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Status:
 
 
 class Page(list[Object]):
-    """Objects that stay, and where their list goes on."""
+    """Lasting objects, and the continuation of their list."""
 
     continue_token: str | None = None
     resource_version: str = ""
@@ -57,8 +57,8 @@ class Feed:
             return None if found is None else found.copy()
 
     def get_many(self, keys: Iterable[str]) -> Sequence[Object | None]:
-        """The objects with these keys ("namespace/name") at one instant, in the order of KEYS; None for each that is not
-        there."""
+        """The objects with these keys ("namespace/name") at one instant, in the order of KEYS; None
+        for each missing one."""
         with self.store.snapshot() as snapshot:
             found = snapshot.feed(self.name).get_many(keys)
             return [None if one is None else one.copy() for one in found]
@@ -109,12 +109,12 @@ class Feed:
             return snapshot.feed(self.name).index_values(index, prefix)
 
     def indexes(self) -> Sequence[Index]:
-        """What indexes there are, the built-in ones included."""
+        """The indexes, the built-in ones included."""
         with self.store.snapshot() as snapshot:
             return snapshot.feed(self.name).indexes()
 
     def history(self, name: str, namespace: str | None = None) -> Sequence[Change]:
-        """What the store keeps of one object's past, oldest first."""
+        """The retained past of one object, oldest first."""
         with self.store.snapshot() as snapshot:
             return snapshot.feed(self.name).history(name, namespace)
 
@@ -140,17 +140,17 @@ class Feed:
         resync: float | None = None,
         states: bool = False,
     ) -> Watch:
-        """An informer: all objects there are as ADDED with `initial` set, SYNC, then what changes.
+        """An informer: all present objects as ADDED with `initial` set, SYNC, then the changes.
         Iterate over it, with `for` or `async for`.
 
-        The first five choose objects as in list(). INITIAL False: changes from now on. CURSOR: a name
-        under which the position outlives the process; what was not committed comes again. COMMIT: when
+        The first five choose objects as in list(). INITIAL False: changes from now on. CURSOR: a
+        name for the position to outlive the process; uncommitted events come again. COMMIT: when
         the next event is asked for the one before counts as handled; False: call Watch.commit().
         FROM_EVENT: changes after this event. OLD: changes carry the state before. TRACK_KEYS: after
-        a lapse the watch gives the differences, not LAPPED and all objects again, unless an earlier process was given
-        the objects (a cursor that has lapsed). RESYNC: the watch gives
-        every object again after this many seconds, 0: never; None: as kinf.yaml says of the feed. STATES: the
-        watch also gives the feed's state, at the beginning and when it changes."""
+        a lapse the watch gives the differences, not LAPPED and all objects again, unless an earlier
+        process got the objects (a cursor with a lapse). RESYNC: the watch gives every object again
+        after this many seconds, 0: never; None: as kinf.yaml says of the feed. STATES: the watch
+        also gives the feed's state, at the beginning and when it changes."""
         if not initial:
             if cursor or from_event:
                 raise ValueError("initial=False begins with now: not with a cursor or from_event")
@@ -174,8 +174,9 @@ class Feed:
 
 
 class Store(Single):
-    """The machine's store; PATH None: $KINF_STORE, else the default. May be used by any thread, not by
-    the child of a fork, which opens its own. CHECK: every record's checksum is verified first."""
+    """The machine's store; PATH None: $KINF_STORE, else the default. May be used by any thread, not
+    by the child of a fork; the child opens its own. CHECK: every record's checksum is verified
+    first."""
 
     _instead = "open another Store"
 
@@ -200,7 +201,7 @@ class Store(Single):
 
     @contextmanager
     def in_use(self) -> Iterator[int]:
-        """The struct kinf, which close() leaves alone meanwhile."""
+        """The struct kinf; close() leaves it alone meanwhile."""
         check_fork(self._forks)
         user = object()
         try:
@@ -217,9 +218,9 @@ class Store(Single):
                     self._changed.notify_all()
 
     def snapshot(self, at: int = 0) -> Snapshot:
-        """Takes a snapshot of the newest state: `with store.snapshot() as snapshot:`. It holds the event AT
-        (Event.event), and the event that the surrounding `for` over a watch is handling. Raises NotReady if there
-        is no index yet, or the index does not have that event."""
+        """Takes a snapshot of the newest state: `with store.snapshot() as snapshot:`. It holds the
+        event AT (Event.event), and the event handled by the surrounding `for` over a watch. Raises
+        NotReady if there is no index yet, or the index does not have the event."""
         return Snapshot(self, at)
 
     def feed(self, name: str) -> Feed:
@@ -238,7 +239,7 @@ class Store(Single):
 
     @property
     def is_copy(self) -> bool:
-        """It is read as a copy: no daemon writes it, and this process can't say there what it reads."""
+        """It is read as a copy: no daemon writes it, and this process can't publish its pins there."""
         with self.in_use() as handle:
             return bool(lib.kinf_is_copy(handle))
 
@@ -258,8 +259,8 @@ class Store(Single):
                         raise Timeout(sentence, late.code) from None
 
     def wait_synced(self, *feeds: str, timeout: float | None = None) -> None:
-        """Waits until every one of them has been listed once; Timeout after TIMEOUT seconds. Feeds that
-        are not configured yet are waited for."""
+        """Waits until every one of them has been listed once; Timeout after TIMEOUT seconds. Waits
+        for feeds missing in the configuration too."""
         names = (c_char_p * len(feeds))(*(text(feed, "a feed") for feed in feeds))
         self.wait(lambda kinf, ms: lib.kinf_wait_synced(kinf, names, len(feeds), ms), timeout)
 
@@ -274,7 +275,7 @@ class Store(Single):
             if handle is None:
                 return
             self._changed.wait_for(lambda: not self._users)
-        for child in list(self.children):  # that was made meanwhile
+        for child in list(self.children):  # made meanwhile
             child.close()
         lib.kinf_close(byref(c_void_p(handle)))
 

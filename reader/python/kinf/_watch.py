@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BATCH = 64  # events taken at a time where no position is kept
 RESYNC_LIMIT = 1e9  # seconds
 COMMIT_SECONDS = 1.0  # between two writes of a cursor while there is no pause
-SIGNAL_SECONDS = 0.5  # of a wait, so that a handler of a signal gets its turn
+SIGNAL_SECONDS = 0.5  # of a wait: a signal's handler gets its turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,13 @@ class _Closed(Exception):
 
 
 class _Inbox:
-    """What callbacks put events into. Knows no watch, so that one that nobody needs goes at once."""
+    """The callbacks' events. Knows no watch, so an unused one is freed at once."""
 
     def __init__(self, old: bool):
         self.events: deque[Event] = deque()
         self.failure: BaseException | None = None
         self.old = old
-        self.calls = 0  # that were taken whole, of those that dispatch counts: all but on_state
+        self.calls = 0  # taken whole, of those counted by dispatch: all but on_state
 
     def _put(self, make: Callable[[], Event], counts: int = 1) -> None:
         """Nothing is raised through the library."""
@@ -110,9 +110,10 @@ class _Inbox:
 
 
 class Watch(Single):
-    """Events of a feed, one after the other, for ever: `for event in watch`, `async for event in watch`, or
-    next_event(timeout). One reader at a time; close() from anywhere ends it. `with` and `async with` close
-    it; with a cursor what was handled last is then left uncommitted, unless commit() was called."""
+    """Events of a feed, one after the other, for ever: `for event in watch`, `async for event in
+    watch`, or next_event(timeout). One reader at a time; close() from anywhere ends it. `with` and
+    `async with` close it; with a cursor the last event handled is then left uncommitted, unless
+    commit() was called."""
 
     _instead = "watch again"
 
@@ -134,8 +135,9 @@ class Watch(Single):
         self._lock = threading.RLock()
         self._informer: int | None = None
         self._closed = False
-        # Who wait for the descriptor, or dispatch: it is freed when they have ended. A set, because an
-        # interrupt may come between any two steps, and leaving twice, or without having come, is nothing.
+        # Waiters for the descriptor, and dispatchers: it is freed when they have ended. A set,
+        # because an interrupt may come between any two steps, and leaving twice, or without having
+        # come, is nothing.
         self._users: set[object] = set()
         self._store, self._feed = store, feed
         self._inbox = _Inbox(old)
@@ -163,8 +165,7 @@ class Watch(Single):
     # ---- what there is ----
 
     def _dispatch(self) -> None:
-        """More events, where there are any. With a cursor one at a time: what was handed out is what
-        was handled."""
+        """More events, where there are any. With a cursor one at a time: the event given out is the one handled."""
         inbox = self._inbox
         inbox.calls = 0
         called, lost = call(lib.kinf_informer_dispatch, self._informer, 1 if self._cursor else BATCH)
@@ -222,7 +223,7 @@ class Watch(Single):
     # ---- cursor ----
 
     def _commit_handled(self, after: float) -> None:
-        """What was given and is asked on from has been handled."""
+        """The event given before the next request has been handled."""
         if self._commit and self._uncommitted and time.monotonic() - self._committed_at >= after:
             self._write_cursor()
 
@@ -239,7 +240,7 @@ class Watch(Single):
             if self._closed:
                 raise Ended("the watch was closed")
             if any(event.type != "STATE" for event in self._inbox.events):
-                return False  # of one that has no cursor the library tells
+                return False  # the library reports a missing cursor
             return self._write_cursor()
 
     # ---- for ----
@@ -258,8 +259,8 @@ class Watch(Single):
             return None
 
     def _wait(self, seconds: float | None) -> None:
-        """Waits for an event for at most SECONDS, and at most SIGNAL_SECONDS: a signal that comes just before poll()
-        begins does not interrupt it, and its Python handler runs only when poll() has returned."""
+        """Waits for an event for at most SECONDS, and at most SIGNAL_SECONDS: a signal just before
+        poll() does not interrupt it, and its Python handler runs only after poll() has returned."""
         poll, user = select.poll(), object()
         try:
             poll.register(self._enter(user), select.POLLIN)
@@ -298,7 +299,7 @@ class Watch(Single):
         try:
             while True:
                 if not self._inbox.events:
-                    await asyncio.sleep(0)  # a long initial state is not all that this thread has to do
+                    await asyncio.sleep(0)  # this thread has other work than a long initial state
                 event = self._look()
                 if event:
                     return event
@@ -309,7 +310,7 @@ class Watch(Single):
     # ---- the end ----
 
     def close(self) -> None:
-        """Whoever waits for an event is told that there are no more. Again does nothing."""
+        """Ends the events for each waiter. Again does nothing."""
         if self._forks != forks():
             return  # the parent's
         with self._lock:
