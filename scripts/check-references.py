@@ -1,23 +1,26 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that each reference to a document, section, case or test leads to something in the repository.
+"""Checks each reference to a document, section, case or test for its target in the repository.
 
-* A name of a .md file is one of a tracked file: from the root, from the file's own directory, or bare (FORMAT.md);
-  documents of docs/ are named with docs/ outside of it. Paths below spec/ and design/ do not exist here. A source
-  file with its directory (store/env/env.c) is tracked.
-* A link of a .md file, [text](file#section) or ![text](picture), leads to a tracked file or directory, and its section is
-  a heading there.
-* A source file in backticks, in a .md file, is tracked: from the root or from a directory above it (`env/env.c`).
-* Modules in the first column of a README's table `| file |` are files or directories below that README.
+* A name of a .md file is one of a tracked file: from the root, from the file's own directory, or
+  bare (FORMAT.md); documents of docs/ are named with docs/ outside of it. Paths below spec/ and
+  design/ do not exist here. A source file with its directory (store/env/env.c) is tracked.
+* A link of a .md file, [text](file#section) or ![text](picture), leads to a tracked file or
+  directory, and its section is a heading there.
+* A source file in backticks, in a .md file, is tracked: from the root or from a directory above it
+  (`env/env.c`).
+* Modules in the first column of a README's table `| file |` are files or directories below the
+  README.
 * Each directory of product code is named in the section Directories of docs/architecture.md.
 * `docs/protocol.md 7.5` and `FORMAT.md, Ring` name a section by its number or title.
 * Log events of docs/operations.md are in common/log.def.
 * C01, K03, S12 are cases of docs/protocol.md 18, also in the names of tests.
-* Rows of tests/ROWS.md and tests/INFORMER_ROWS.md are cases of docs/protocol.md and tests of docs/informer.md 9, and
-  all cases and all those tests have a row. A row is `| ID | TEST, TEST | NOTE |`, and may be followed by more rows of
-  the same ID. TEST is FILE::NAME, a pytest function or a Criterion test; "*" stands for a part of a long name. "-" for
-  none, then the note says why. A test that shows a case has its id in its name. FILE is a path, or a name in
-  tests/unit/ or tests/scenario/.
+* Rows of tests/ROWS.md and tests/INFORMER_ROWS.md are cases of docs/protocol.md and tests of
+  docs/informer.md 9, and all cases and all those tests have a row. A row is `| ID | TEST, TEST |
+  NOTE |`, and may be followed by more rows of the same ID. TEST is FILE::NAME, a pytest function or
+  a Criterion test; "*" stands for a part of a long name. "-" for none, then the note says why. A
+  test of a case has its id in its name. FILE is a path, or a name in tests/unit/ or
+  tests/scenario/.
 
 Prints one line for each fault; exit 1 when there is one.
 """
@@ -62,7 +65,7 @@ def ids_of(path, pattern):
 
 
 def resolve(name, path):
-    """The tracked file that NAME means in the file PATH, None when there is none."""
+    """The tracked file meant by NAME in the file PATH, None if there is none."""
     own = (ROOT / path).parent / name
     for place in (own.resolve(), ROOT / name):
         if place.is_relative_to(ROOT) and (short := str(place.relative_to(ROOT))) in tracked():
@@ -74,7 +77,7 @@ def resolve(name, path):
 
 
 def joined(text):
-    """Comments and paragraphs as one line each, so that a reference may be broken; and where each line began."""
+    """Comments and paragraphs as one line each, to join broken references; and where each line began."""
     out, lines, at = [], [], 0
     for number, line in enumerate(text.split("\n"), 1):
         line = re.sub(r"^\s*(?:/\*|\*|#)?\s*", "", line).rstrip().removesuffix("*/").rstrip() + " "
@@ -99,7 +102,7 @@ def anchors(path):
 
 
 def without_fences(text):
-    """TEXT with the lines of fenced blocks emptied, so that the others keep their numbers."""
+    """TEXT with the lines of fenced blocks emptied: the others keep their numbers."""
     lines, inside = [], False
     for line in text.split("\n"):
         fence = line.lstrip().startswith("```")
@@ -109,7 +112,7 @@ def without_fences(text):
 
 
 def check_links(path):
-    """Links of a document that lead nowhere."""
+    """Links of a document without a target."""
     for number, line in enumerate(without_fences((ROOT / path).read_text()).split("\n"), 1):
         for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`(?!\])", "", line)):
             if re.match(r"[a-z]+:", link):
@@ -124,7 +127,7 @@ def check_links(path):
 
 
 def check_sections(target, rest):
-    """What is wrong with the section that REST, the text after a document's name, asks for; None: nothing."""
+    """The fault of the section asked for by REST, the text after a document's name; None: nothing."""
     numbers, titles = headings(target)
     if match := re.match(r"`?\)?,? ([0-9]+\.[0-9]+|[0-9]+)(?![0-9.]*[0-9])", rest):
         return None if match[1] in numbers or not numbers else f"{target} has no section {match[1]}"
@@ -180,7 +183,7 @@ def tests_of(path):
 
 
 def check_names(path):
-    """Tests whose names begin with cases, or that are called as client-go's are."""
+    """Tests named after cases or client-go's tests."""
     rows = {row.split()[0] for row in ids_of(INFORMER, "Test.+?")}
     for name in sorted(tests_of(path)):
         for case in re.findall(r"[cks]\d\d(?=_)", (re.match(r"(?:test_)?((?:[cks]\d\d_)*)", name) or [""])[1]):
@@ -191,7 +194,7 @@ def check_names(path):
 
 
 def check_row(row, tests, note):
-    """What is wrong with a row."""
+    """The fault of a row."""
     if tests == "-":
         return [] if note else ["neither a test nor a reason"]
     faults = []
@@ -232,7 +235,7 @@ def check_ids(path, pattern):
 
 
 def check_events():
-    """Log events that the operator's guide names are in common/log.def."""
+    """Log events in the operator's guide are in common/log.def."""
     known = set(re.findall(r"^EVENT\((\w+)", (ROOT / "common/log.def").read_text(), re.M))
     log = (ROOT / "docs/operations.md").read_text().partition("\n## Log\n")[2].partition("\n## ")[0]
     named = re.findall(r"`([a-z]+_[a-z_]+)`", log)
@@ -240,7 +243,7 @@ def check_events():
 
 
 def is_tracked(pattern):
-    """Whether a tracked file or directory ends with PATTERN, which may have wildcards and may lack its suffix."""
+    """Whether a tracked file or directory ends with PATTERN, perhaps with wildcards and without its suffix."""
     pattern = pattern.rstrip("/").removeprefix("../")
     return any(fnmatch.fnmatch("/" + place, "*/" + pattern) for place in places())
 
@@ -256,7 +259,7 @@ def places():
 
 
 def check_backticks(path):
-    """Source files in backticks that are not there."""
+    """Missing source files in backticks."""
     for number, line in enumerate(without_fences((ROOT / path).read_text()).split("\n"), 1):
         for name in re.findall(r"`([\w*./-]+\.(?:c|h|hpp|cpp|def|py|sh))`", line):
             placeholder = re.search(r"[A-Z]{2}|^/", name)
@@ -265,7 +268,7 @@ def check_backticks(path):
 
 
 def check_file_column(path):
-    """Modules of a README's table of files that are not there."""
+    """Missing modules of a README's table of files."""
     inside = False
     for number, line in enumerate((ROOT / path).read_text().split("\n"), 1):
         inside = line.startswith("| file ") or inside and line.startswith("|")
@@ -277,7 +280,7 @@ def check_file_column(path):
 
 
 def check_directories():
-    """Directories of product code that docs/architecture.md lacks, one level below the rooms."""
+    """Directories of product code missing in docs/architecture.md, one level below the rooms."""
     text = (ROOT / "docs/architecture.md").read_text().partition("\n## Directories\n")[2].partition("\n## ")[0]
     named = set(re.findall(r"(?<![\w./])\.?[\w-]+/", text))
     for place in sorted({tuple(name.split("/")[:-1][:2]) for name in tracked()}):

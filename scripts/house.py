@@ -24,22 +24,23 @@ FILE_MAX = 1000
 FUNCTION_MAX = 80
 SHORT_HELPER = 10
 LONG_MAX = 60  # lines of nine functions in ten
-# kinf.h is the public header of the group whose internal header is handle.h (reader/README.md).
+# kinf.h is the public header of the group with the internal header handle.h (reader/README.md).
 GROUPS = {"reader/handle reader/kinf"}
 
-# A comment's sentence begins with its actor or its verb, not with a clause that has to be decoded.
+# A comment's sentence begins with its actor or its verb, not with a clause to decode.
 DECODED = re.compile(r"(What|Who|Whose|Whoever|Of|Where)\b")
-# Words for which the glossary has a plainer one.
+# Words with a plainer one in the glossary.
 INSTEAD = {"behind": "after", "anew": "again", "folder": "directory", "whoever": "a named actor",
            "whose": "a named actor", "somebody": "a named actor", "nobody": "a named actor"}
-# Words that open a relative or content clause.
+# First words of a relative or content clause.
 CLAUSE = re.compile(r"\b(that|which|who|whose|whom|what|whatever|whoever)\b", re.I)
 LICENCE = re.compile(r"SPDX|Copyright|Redistribution|WARRANT|License")
 COLUMNS = 100
 CELL_MAX = 200
-# The most that a room may have: comment sentences with a clause and with two (per cent), lines over
-# 100 columns in C and in Markdown (tables excepted), table cells over 200 characters. Lower them when a room improves.
-# The goal of each room is PROSE_GOAL and no long line or cell. Rooms without a row meet the goal.
+# The limits of a room: comment sentences with a clause and with two (per cent), lines over 100
+# columns in C and in Markdown (tables excepted), table cells over 200 characters. Lower them when a
+# room improves. The goal of each room is PROSE_GOAL and no long line or cell. Rooms without a row
+# meet the goal.
 PROSE_GOAL = (18.0, 2.6)
 PROSE_MAX = {
     "serve": (18.0, 2.6, 15, 0, 0),
@@ -152,7 +153,7 @@ def long_cells(text):
 
 
 class Prose:
-    """What is measured of a room's comments and lines; each list holds places."""
+    """The measurements of a room's comments and lines; each list holds places."""
 
     def __init__(self):
         self.sentences = 0
@@ -216,7 +217,7 @@ def prose_check(rooms):
 
 
 def modules(tree):
-    """Module of each file: its own header, else the header of its directory that is its very first include."""
+    """Module of each file: its own header, else the header of its directory in its very first include."""
     module = {}
     for path in tree.text:
         stem = re.sub(r"\.(c|cpp|h|def)$", "", path)
@@ -240,7 +241,7 @@ def group(name, names):
 
 
 def circles(tree):
-    """Sets of modules that include each other, directly or in a round."""
+    """Sets of modules in a round of includes."""
     module = modules(tree)
     edges = defaultdict(set)
     for path, text in tree.text.items():

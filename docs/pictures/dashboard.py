@@ -101,7 +101,7 @@ def store_pid(store, name):
 def label(template, labels):
     for name, value in labels.items():
         template = template.replace("{{%s}}" % name, value)
-    return re.sub(r"{{\w+}}", "", template).strip()  # labels that a series lacks
+    return re.sub(r"{{\w+}}", "", template).strip()  # labels missing in a series
 
 
 def draw_panel(picture, panel, rows, begin, end):

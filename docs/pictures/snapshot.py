@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws docs/pictures/snapshot.svg: the state that snapshots show while the cluster changes, measured in a real run.
+"""Draws docs/pictures/snapshot.svg: the state in snapshots while the cluster changes, measured in a
+real run.
 
-A simulated cluster changes 50 to 400 times a second. One reader renews its snapshot every second, one holds a snapshot for
-most of the time, and one takes a new snapshot for each look.
+A simulated cluster changes 50 to 400 times a second. One reader renews its snapshot every second,
+one holds a snapshot for most of the time, and one takes a new snapshot for each look.
 
 usage: docs/pictures/snapshot.py [BUILD (build/release)]
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands for gdb that print the structures of a store, in a live process or a core.
+"""Commands for gdb to print the structures of a store, in a live process or a core.
 
     gdb -x scripts/gdb/kinf.py -p PID
     gdb -x scripts/gdb/kinf.py build/release/kinf-reflector CORE
