@@ -296,7 +296,7 @@ def test_templates_and_columns_from_files(store, tmp_path):
     assert shown == "NAME   NODE\np1     n1\n"
     columns.write_text("NAME\n")
     wrong = {f"custom-columns-file={columns}": 2, "custom-columns-file=": 2, "jsonpath-file": 2,
-             f"jsonpath-file={tmp_path}/none": 1, f"jsonpath-file={tmp_path}": 1}  # an unreadable file is no wrong usage
+             f"jsonpath-file={tmp_path}/none": 1, f"jsonpath-file={tmp_path}": 1}  # unreadable: no usage error
     for form, status in wrong.items():
         answer = store.kinf("get", "pods", "-o", form)
         assert answer.status == status and answer.stdout == "" and answer.stderr.count("\n") == 1, answer

@@ -3,17 +3,17 @@
 
 import time
 
-# A time limit ends a test that hangs; it is no requirement of speed. Limits are in seconds of an idle machine, and
-# multiplied by PATIENCE, for machines that are busy.
+# A time limit ends a hung test; it is no requirement of speed. Limits are in seconds of an idle
+# machine, and multiplied by PATIENCE for busy machines.
 PATIENCE = 6
 
 
 def eventually(condition, timeout=20, what=None, patience=PATIENCE):
-    """Calls CONDITION until its result is true, and returns that result. Raises AssertionError after TIMEOUT * PATIENCE
-    seconds.
+    """Calls CONDITION until its result is true, and returns the result. Raises AssertionError after
+    TIMEOUT * PATIENCE seconds.
 
-    A condition that raises AssertionError counts as false, and the final error shows its last message; so a condition
-    may consist of asserts (and then return True).
+    An AssertionError of CONDITION counts as false, and the final error shows its last message; so a
+    condition may consist of asserts (and then return True).
     """
     deadline = time.monotonic() + timeout * patience
     pause = 0.01
@@ -29,5 +29,5 @@ def eventually(condition, timeout=20, what=None, patience=PATIENCE):
         if now >= deadline:
             name = what or getattr(condition, "__name__", "condition")
             raise AssertionError(f"not within {timeout * patience} s: {name}; last: {problem or result!r}")
-        time.sleep(max(pause, 2 * (now - asked)))  # asking is work, which delays what is waited for
+        time.sleep(max(pause, 2 * (now - asked)))  # asking is work, and delays the expected event
         pause = min(pause * 1.5, 0.1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An API server that forwards some paths to another one, as kube-apiserver does for an APIService."""
+"""An API server forwarding some paths to another one, as kube-apiserver does for an APIService."""
 
 import http.client
 import threading
@@ -38,7 +38,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Aggregator(ThreadingHTTPServer):
-    """Forwards requests to the simulator CORE. ROUTES: {prefix: simulator} for paths that another simulator serves."""
+    """Forwards requests to the simulator CORE. ROUTES: {prefix: simulator} for paths of another simulator."""
 
     daemon_threads = True
     token = None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An API server before a simulated cluster that also takes writes, decides on access, and upgrades connections: what kinf-serve
-forwards to. Reads of the cluster's resources are the simulator's."""
+"""An API server before a simulated cluster with writes, access control and upgrades of connections:
+the target of kinf-serve's forwarding. Reads of the cluster's resources are the simulator's."""
 
 import json
 import re
@@ -106,14 +106,15 @@ class _WritingHandler(_Handler):
                            json.dumps(json.loads(simulator.truth_text(resource, key))[0]).encode())
 
     def finalize(self, resource, key):
-        """Deletes an object that had only its finalizers left, and answers as a kube-apiserver does: with its last version."""
+        """Deletes an object left with only its finalizers, and answers as a kube-apiserver does:
+        with its last version."""
         last = json.loads(self.server.simulator.truth_text(resource, key))[0]
         del last["metadata"]["finalizers"]
         self.server.simulator.delete(resource, key)
         return self.answer(200, json.dumps(last).encode())
 
     def delete_collection(self, namespace, resource):
-        """Answers as a kube-apiserver does: with the list of what was deleted, under the newest version before that."""
+        """Answers as a kube-apiserver does: with the list of the deleted objects, under the newest version before."""
         simulator = self.server.simulator
         found = simulator.get(f"/api/v1/namespaces/{namespace}/{resource}").json
         for item in found["items"]:
@@ -153,7 +154,7 @@ class ApiServer(ReverseProxy):
             self.seen.append((handler.command, handler.path, handler.headers))
 
     def times(self, method, path):
-        """How often a request of METHOD has come whose path begins with PATH."""
+        """The number of requests of METHOD for a path beginning with PATH."""
         with self.lock:
             return sum(m == method and p.startswith(path) for m, p, _ in self.seen)
 

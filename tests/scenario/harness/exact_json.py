@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Reads JSON without losing information: numbers keep their spelling, maps their order and duplicate keys.
+"""Reads JSON without losing information: numbers keep their spelling, maps their order and
+duplicate keys.
 
 A value is ("number", spelling), ("string", text), ("map", [(key, value), ...]), ("list", [...]) or
-("literal", True | False | None). Texts that differ only in spacing and in the escapes of strings read as equal.
+("literal", True | False | None). Texts read as equal if they differ only in spacing and in the
+escapes of strings.
 """
 
 import json
@@ -19,7 +20,7 @@ def read(text):
 
 
 def _tag(value):
-    """Tags values that the decoder returns untagged: lists, strings and literals."""
+    """Tags the decoder's untagged values: lists, strings and literals."""
     if isinstance(value, tuple):
         return value
     if isinstance(value, list):

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the lines that a follower printed (`kinf watch -o json --old`)."""
+"""Checks the lines of a follower (`kinf watch -o json --old`)."""
 
 from harness.objects import key_of
 
 
 def replay(lines, state=None):
-    """Returns the state after LINES, {key: object}. Asserts that each line fits the state before it.
+    """Returns the state after LINES, {key: object}. Asserts that each line fits the state before
+    it.
 
-    STATE: the state that an earlier follower with the same cursor has reached; then LINES have no initial state.
+    STATE: the state reached by an earlier follower with the same cursor; then LINES have no initial
+    state.
     """
     synced, last = state is not None, 0
     state = dict(state or {})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections of HTTP/2 with the interface of http.client, whose windows a test chooses. libnghttp2 reads the heads of answers."""
+"""Connections of HTTP/2 with the interface of http.client, with windows chosen by a test.
+libnghttp2 reads the heads of answers."""
 
 import ctypes
 import struct
@@ -70,8 +71,9 @@ class Response:
 
 
 class Http2Connection:
-    """SOCKET is connected, and has agreed on HTTP/2 if it is one of TLS. WINDOW: of each stream, opened again by what has come,
-    as is that of the connection. Several requests may be under way; getresponse() is about the last one."""
+    """SOCKET is connected, and has agreed on HTTP/2 if it is one of TLS. WINDOW: of each stream,
+    opened again after each arrival, as is the connection's. Several requests may be under way;
+    getresponse() is about the last one."""
 
     def __init__(self, socket, window=INITIAL_WINDOW):
         self.socket, self.streams, self.inflater = socket, {}, _Inflater()

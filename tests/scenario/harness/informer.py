@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs tests/programs/informer.c, and checks the handler calls that it prints."""
+"""Runs tests/programs/informer.c, and checks its handler calls."""
 
 from harness import eventually
 from harness.process import program
@@ -20,7 +20,7 @@ def synced(process):
 
 
 def replay(lines):
-    """Returns {key: resourceVersion} after LINES. Asserts that each call fits the calls before it."""
+    """Returns {key: resourceVersion} after LINES. Asserts that each call fits the earlier ones."""
     state = {}
     for line in lines:
         key, call = line.get("key"), line["call"]
@@ -39,5 +39,5 @@ def replay(lines):
 
 
 def truth(simulator):
-    """The {key: resourceVersion} that replay() must reach."""
+    """The {key: resourceVersion} expected of replay()."""
     return {key: o["metadata"]["resourceVersion"] for key, o in simulator.truth("pods").items()}

@@ -25,7 +25,7 @@ class Installed:
         self.destdir = directory
         self.root = directory / PREFIX[1:]
         self.make("install")
-        # A program must be built with AddressSanitizer itself to load a library that is.
+        # A program needs AddressSanitizer itself to load a library with it.
         sanitized = b"__asan_init" in (self.root / "lib/libkinf.so.0").read_bytes()
         self.sanitizers = ["-fsanitize=address,undefined"] if sanitized else []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands in namespaces of their own. A test that needs them is skipped where they are not allowed, as in most containers."""
+"""Commands in namespaces of their own. A test is skipped where they are not allowed, as in most containers."""
 
 import functools
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers between a client and the simulated cluster: a TCP path that can go silent, and nghttpx for HTTP/2, since the
-simulator itself speaks HTTP/1.1."""
+"""Servers between a client and the simulated cluster: a TCP path with silences, and nghttpx for
+HTTP/2, since the simulator itself speaks HTTP/1.1."""
 
 import contextlib
 import random
@@ -14,7 +14,7 @@ from harness.process import Process
 
 
 def free_port():
-    """A port that is free, and not one of those that the kernel may give to another process before it is used."""
+    """A free port, outside the range the kernel may give to another process meanwhile."""
     first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     while True:
         with socket.socket() as s, contextlib.suppress(OSError):
@@ -25,8 +25,8 @@ def free_port():
 class TcpPath:
     """Forwards TCP connections to PORT, counts them, and can lose their data.
 
-    freeze() acts as a firewall that forgets its connections: open ones stay open, but no data comes through any more;
-    new ones work. aim() forwards new connections to another port.
+    freeze() acts as a firewall after losing its connections: open ones stay open, but no data comes
+    through any more; new ones work. aim() forwards new connections to another port.
     """
 
     def __init__(self, port):

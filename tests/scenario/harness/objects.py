@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that scenarios put into the cluster."""
+"""Objects for scenarios' clusters."""
 
 
 def pod(name, namespace="web", app="front", node="n1", phase="Running", images=("a:1",), **metadata):
@@ -14,7 +14,7 @@ def key_of(obj):
     return f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
 
 
-# Values that a careless JSON parser or writer changes: (key in spec, spelling by the server).
+# Values easily changed by a careless JSON parser or writer: (key in spec, spelling by the server).
 ODD_VALUES = [
     ("float", "1.0"),
     ("exponent", "1E5"),
@@ -42,7 +42,7 @@ ODD_VALUES = [
 
 
 def odd_widget(name="odd", namespace="web", values=None):
-    """JSON text of a custom resource whose spec holds VALUES (default ODD_VALUES), in that order."""
+    """JSON text of a custom resource with VALUES (default ODD_VALUES) in its spec, in their order."""
     spec = ",".join(f'"{key}":{text}' for key, text in (ODD_VALUES if values is None else values))
     return (
         '{"apiVersion":"example.com/v1","kind":"Widget","metadata":'

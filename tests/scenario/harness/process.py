@@ -39,7 +39,7 @@ def check_sanitizers(text, name):
 
 
 class Result:
-    """A command that has ended."""
+    """An ended command."""
 
     def __init__(self, argv, status, stdout, stderr):
         self.argv, self.status, self.stdout, self.stderr = argv, status, stdout, stderr
@@ -59,7 +59,7 @@ class Result:
 
 
 class Process:
-    """A process whose output goes to files NAME.out and NAME.err, appended to by each start."""
+    """A process with output files NAME.out and NAME.err, appended to by each start."""
 
     def __init__(self, name, argv, directory, env=None):
         self.name, self.argv = name, [str(a) for a in argv]
@@ -124,8 +124,9 @@ class Process:
 
     @property
     def lines(self):
-        """The JSON values printed so far, one from each complete line. What was asked before is not parsed again: a follower of many
-        changes prints faster than a busy machine parses all of it for each question."""
+        """The JSON values printed so far, one from each complete line. Earlier lines are not parsed
+        again: a follower of many changes prints faster than a busy machine parses all of it for
+        each question."""
         if not self.out_path.exists():
             return []
         with open(self.out_path, "rb") as out:
@@ -155,8 +156,9 @@ class Process:
 
 
 def run_command(argv, env=None, timeout=60, input=None, cwd=None, check=False):
-    """Runs a command to its end; with CHECK it must succeed. Leaks are looked for once in a test, which is half of a short command's
-    time; if the command must succeed, once in a file of tests, since such a command goes the same way in each test."""
+    """Runs a command to its end; with CHECK it must succeed. Leaks are looked for once in a test,
+    since this takes half of a short command's time; if the command must succeed, once in a file of
+    tests, since such a command goes the same way in each test."""
     argv = [str(a) for a in argv]
     test = os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]
     once = test.partition("::")[0] if check else test, *argv

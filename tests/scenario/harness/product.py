@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-kinf-serve as a product of axes: the requests, the objects that they are about, and the comparison of the answers. The same
-for the simulated cluster (test_serve_product.py: with what the test computes) and for a real one (real/check_product.py:
-with the API server's answers).
+"""kinf-serve as a product of axes: the requests, their objects, and the comparison of the answers.
+The same for the simulated cluster (test_serve_product.py: with the test's own results) and for a
+real one (real/check_product.py: with the API server's answers).
 
-The whole product has some 3 million requests. cover() chooses from it, always the same: each combination of values of any
-three axes is asked at least once, and of any two if one of them is a size beyond 128 KiB. `make test` asks those of any two.
+The whole product has some 3 million requests. cover() chooses from it, always the same: each
+combination of values of any three axes is asked at least once, and of any two if one of them is a
+size beyond 128 KiB. `make test` asks those of any two.
 
-The sizes are those of the product's own buffers, read from its source: for each form an answer ends within a few bytes below
-and above each of them, and one has more than 10 MiB.
+The sizes are those of the product's own buffers, read from its source: for each form an answer ends
+within a few bytes below and above each of them, and one has more than 10 MiB.
 """
 
 import base64
@@ -75,7 +75,7 @@ COLUMNS = [{"name": "Filler", "type": "string", "jsonPath": ".metadata.annotatio
 
 
 def possible(row):
-    """Whether the values of ROW, which may lack axes, go together."""
+    """Whether the values of ROW (perhaps without some axes) go together."""
     get = row.get
     unix = get("transport", "").startswith("unix")
     if get("server") == "peers" and "transport" in row and not unix:
@@ -106,7 +106,7 @@ def cover(axes, possible, together=3):
         return sum(frozenset((new, *some)) in needed for n in (1, 2) for some in itertools.combinations(others, n))
 
     def fill(row, left):
-        """Adds values for the axes LEFT, first those that cover most; None: there are none that go together."""
+        """Adds values for the axes LEFT, first those covering most; None: none go together."""
         if not left:
             return row
         name, *rest = left
@@ -135,9 +135,9 @@ def cover(axes, possible, together=3):
 
 # ---- the objects ---------------------------------------------------------------------------------
 
-# One for each answer that is to have a certain size: the objects of a namespace. FORM and SPACE are those that it is tuned for.
+# One for each answer of a given size: the objects of a namespace. It is tuned for FORM and SPACE.
 Shape = namedtuple("Shape", "kind form space size")
-ODD = '\\"{[:,]}\u00e9\u65e5 '  # what an indenter or a compressor that is cut anywhere may stumble over
+ODD = '\\"{[:,]}\u00e9\u65e5 '  # pitfalls for an indenter or a compressor cut anywhere
 
 
 def shape_of(row):
@@ -156,12 +156,12 @@ def length(text):
 
 
 def filler(size):
-    """A text that is SIZE bytes long in JSON."""
+    """A text of SIZE bytes in JSON."""
     return ODD * (size // length(ODD)) + "x" * (size % length(ODD))
 
 
 def objects(kind, namespace, n, size):
-    """N objects that have SIZE bytes of filler together."""
+    """N objects with SIZE bytes of filler together."""
     for i in range(n):
         own = size // n + (size % n if i == n - 1 else 0)
         metadata = {"name": f"o{i:03}", "namespace": namespace, "labels": {"set": "a", "half": str(i % 2)},
@@ -185,7 +185,7 @@ class Objects:
         return namespace
 
     def probe(self, kind, n):
-        """Namespaces with 1,000 and 2,000 bytes of filler, from which the sizes of all forms follow."""
+        """Namespaces with 1,000 and 2,000 bytes of filler, to derive the sizes of all forms."""
         if (kind, n) not in self.sizes:
             self.sizes[kind, n] = [self.fill(kind, n, size) for size in (1000, 2000)]
         return self.sizes[kind, n]
@@ -205,7 +205,7 @@ class Objects:
         for shape in shapes:
             if shape.size in TUNED:
                 self.probe(shape.kind, count(shape.size))
-        yield  # until the server that measures has them
+        yield  # until the measuring server has them
         for shape in shapes:
             self.namespaces[shape] = self.fill(shape.kind, count(shape.size), self.filler_of(shape))
 
@@ -241,7 +241,7 @@ def limit_of(row):
 
 
 class Answer:
-    """A list as it came; `json` has N for what two servers may have different: see normal()."""
+    """A list as it came; `json` has N for parts that may differ between two servers: see normal()."""
 
     def __init__(self, response, row):
         body = response.read()
@@ -251,7 +251,7 @@ class Answer:
         self.body = gzip.decompress(body) if self.encoding == "gzip" else body
         indented = self.body.startswith(b"{\n  ") and b"\n    " in self.body
         assert indented == (row["space"] == "pretty") and (indented or self.body.count(b"\n") == 1), self.body[:80]
-        # With this, the sentence of a wrong answer is about what is wrong.
+        # With this, a wrong answer's error names its fault.
         assert self.encoding == ("gzip" if row["encoding"] == "gzip" and len(self.body) > GZIP else "identity"), (self.encoding, len(self.body))
         self.json = json.loads(self.body)
         self.token = self.json["metadata"].get("continue")
@@ -259,7 +259,7 @@ class Answer:
 
 
 def ask(connection, row, namespace, **query):
-    """The pages that ROW compares: all of a walk, else the only one, or the last."""
+    """The pages compared by ROW: all of a walk, else the only one, or the last."""
     limit, pages = limit_of(row), []
     query = {**query, **({"limit": limit} if limit else {})}
     while True:
@@ -302,7 +302,7 @@ class Watch:
         return event
 
     def initial(self):
-        """The events up to the bookmark that ends the initial ones."""
+        """The events up to the bookmark after the initial ones."""
         events = [self.next()]
         while events[-1]["type"] != "BOOKMARK":
             events.append(self.next())
@@ -375,7 +375,7 @@ def difference(ours, wanted, at=""):
 
 
 def selected(row, items):
-    """The objects of a namespace that ROW's selector takes."""
+    """The objects of a namespace selected by ROW."""
     selector = row["selector"]
     return [item for item in items if selector not in ("half", "name") or selector == "half" and item["metadata"]["labels"]["half"] == "1" or
             selector == "name" and item["metadata"]["name"] == "o001"]
@@ -425,7 +425,7 @@ class Check:
         of_connection = {}
         for i, watch in enumerate(watches):
             of_connection.setdefault(watch.connection, []).append(i)
-        with ThreadPoolExecutor(len(of_connection)) as threads:  # who does not read for long is not sent any more
+        with ThreadPoolExecutor(len(of_connection)) as threads:  # a client without reads for long gets no more data
             reading = [threads.submit(lambda own: [(i, watches[i].changes(counts[i])) for i in own], own) for own in of_connection.values()]
             self.reference.touch(list(dict.fromkeys(places)))
             for i, events in (pair for thing in reading for pair in thing.result()):
@@ -443,7 +443,8 @@ class Check:
 
 
 class Service:
-    """A kinf-serve of STORE, started again for each of SERVERS. TOKEN: that clients show; TOKEN_FILE has one that may review it."""
+    """A kinf-serve of STORE, started again for each of SERVERS. TOKEN: the clients' token;
+    TOKEN_FILE has one with the right to review it."""
 
     def __init__(self, store, authority, token, token_file):
         self.store, self.token, self.process, self.starts = store, token, None, 0
@@ -508,7 +509,7 @@ BATCH = 50  # watches at once
 
 
 def run(check, rows, connect):
-    """CONNECT(transport) returns a new connection, whose `identity` are the headers of the client."""
+    """CONNECT(transport) returns a new connection, with the client's headers in `identity`."""
     kept = {}
     for row in rows:
         if row["verb"] == "list":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kinf-serve says in protobuf, as far as tests need it: metadata of objects, lists of them, and events of watches."""
+"""kinf-serve's protobuf, as far as tests need it: metadata of objects, lists of them, and events of watches."""
 
 ACCEPT = ("application/vnd.kubernetes.protobuf;as={0};g=meta.k8s.io;v=v1,application/json;as={0};g=meta.k8s.io;v=v1,application/json")
 META, METAS = ACCEPT.format("PartialObjectMetadata"), ACCEPT.format("PartialObjectMetadataList")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward proxies, HTTP CONNECT and SOCKS5, with or without user and password. They resolve names that the system does
-not know: a connection that works has left the name to the proxy."""
+"""Forward proxies, HTTP CONNECT and SOCKS5, with or without user and password. They resolve names
+unknown to the system: a working connection has left the name to the proxy."""
 
 import base64
 import select
@@ -10,8 +10,9 @@ import threading
 
 
 class _Proxy:
-    """NAMES: {host: port on 127.0.0.1}, all other hosts are unknown; None: every host is 127.0.0.1. CREDENTIALS: the
-    (user, password) that it demands. `asked`: the requested (host, port) pairs; `heads`: the text of each request."""
+    """NAMES: {host: port on 127.0.0.1}, all other hosts are unknown; None: every host is 127.0.0.1.
+    CREDENTIALS: the demanded (user, password). `asked`: the requested (host, port) pairs; `heads`:
+    the text of each request."""
 
     def __init__(self, names, credentials=None, context=None):
         self.names, self.credentials, self.context = names, credentials, context

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python interpreters with the kinf module, in which tests run some of their functions.
+"""Python interpreters with the kinf module, for some functions of tests.
 
-They are separate processes because AddressSanitizer, with which the library may be built, must be loaded before the
-interpreter, and because a crash of the library must not end pytest.
+They are separate processes because AddressSanitizer (perhaps in the library) must be loaded before
+the interpreter, and because a crash of the library must not end pytest.
 """
 
 import functools
@@ -62,8 +62,8 @@ def environment(site):
 
 
 class Interpreter(Process):
-    """An interpreter that runs functions of test modules one after the other, each with an open kinf.Store as its first
-    argument."""
+    """An interpreter running functions of test modules one after the other, each with an open
+    kinf.Store as its first argument."""
 
     def __init__(self, site, store, name):
         super().__init__(name, [sys.executable, "-c", GUEST], store.directory, {**store.env, **environment(site)})
@@ -93,7 +93,7 @@ class Interpreter(Process):
         assert eventually(ended, timeout, function.__name__) == ["done"], self.tail(60)
 
     def stop(self, timeout=20):
-        """Closes its stdin, at which it ends, and waits."""
+        """Closes its stdin to end it, and waits."""
         if self.running:
             self.popen.stdin.close()
         return self.wait(timeout)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reverse proxy before a simulated cluster: serves TLS, asks for client certificates, records each request with its
-headers, and refuses requests that the test chooses. Without TLS it also works as a forward proxy for plain HTTP."""
+"""A reverse proxy before a simulated cluster: serves TLS, asks for client certificates, records
+each request with its headers, and refuses requests chosen by the test. Without TLS it also works as
+a forward proxy for plain HTTP."""
 
 import gzip
 import http.client
@@ -63,7 +64,7 @@ class ReverseProxy(ThreadingHTTPServer):
 
     daemon_threads = True
     processes = []
-    packs = False  # all answers but watches, whatever was asked for: RFC 9110 allows it where no Accept-Encoding comes
+    packs = False  # all answers but watches, for any Accept-Encoding: RFC 9110 allows it without the header
 
     def __init__(self, simulator, pair=None, client_ca=None, refuse=lambda request: None):
         """PAIR: (certificate, key) of the server; None: no TLS. CLIENT_CA: asks clients for a certificate of this CA, but
@@ -89,7 +90,7 @@ class ReverseProxy(ThreadingHTTPServer):
         self.context = context
 
     def finish_request(self, request, address):
-        """Makes the TLS handshake in the connection's thread, so that other connections need not wait for it."""
+        """Makes the TLS handshake in the connection's thread: other connections need not wait for it."""
         if self.context:
             request = self.context.wrap_socket(request, server_side=True)
         try:

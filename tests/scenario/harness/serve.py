@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients of kinf-serve on its Unix socket, and of the simulated API server, which are asked the same."""
+"""Clients of kinf-serve on its Unix socket, and of the simulated API server, with the same requests."""
 
 import http.client
 import json
@@ -58,7 +58,7 @@ class Answer:
 
 
 class Client:
-    """Sends requests over connections that CONNECT makes."""
+    """Sends requests over connections made by CONNECT."""
 
     def __init__(self, connect):
         self.connect = connect

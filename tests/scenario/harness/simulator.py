@@ -45,7 +45,7 @@ class Simulator:
 
     @classmethod
     def at(cls, port, control_port):
-        """A simulator that another process starts and stops."""
+        """A simulator started and stopped by another process."""
         simulator = cls.__new__(cls)
         simulator.tls = simulator.token = None
         simulator.port, simulator.control_port = port, control_port
@@ -160,11 +160,11 @@ class Simulator:
         self.call("DELETE", "/kinds", resource=resource)
 
     def bookmark(self):
-        """Sends a bookmark on every watch that allows them."""
+        """Sends a bookmark on every watch with bookmarks."""
         return self._change("POST", "/bookmark")
 
     def swallow(self, resource, count=1):
-        """Loses the next COUNT events that a watch of RESOURCE would send."""
+        """Loses the next COUNT events of a watch of RESOURCE."""
         return self._change("POST", "/swallow", resource=resource, count=count)
 
     def settings(self, **settings):
@@ -183,7 +183,7 @@ class Simulator:
         self.call("POST", "/up")
 
     def refuse(self, seconds):
-        """Cuts all connections and refuses new ones for that time."""
+        """Cuts all connections and refuses new ones for SECONDS."""
         self.call("POST", "/refuse", seconds=seconds)
 
     def fault(self, **rule):

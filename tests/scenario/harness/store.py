@@ -35,13 +35,13 @@ def write_kubeconfig(path, server, token=None, ca=None, insecure=False, namespac
 
 
 def whole(resource, **settings):
-    """A feed entry for kinf.yaml that drops no field, so that the test can compare whole objects."""
+    """A feed entry for kinf.yaml without `drop`: the test can compare whole objects."""
     return {"resource": resource, "drop": [], **settings}
 
 
 def remove_in_use(path):
-    """Removes a directory that running daemons use: renames it first, so that it disappears in one step, and repeats the
-    removal, since daemons may still create files in it."""
+    """Removes a directory in use by running daemons: renames it first (it disappears in one step),
+    and repeats the removal, since daemons may still create files in it."""
     trash = path.with_name(f"{path.name}.removed")
     path.rename(trash)
 
@@ -58,7 +58,7 @@ PROXY_VARIABLES = [name for lower in ("http_proxy", "https_proxy", "no_proxy") f
 class Store:
     """A kinf installation in DIRECTORY: store, runtime directory, kinf.yaml, kubeconfig.
 
-    reflector(), processor(), daemons() and run() start daemons; the fixture stops those that still run.
+    reflector(), processor(), daemons() and run() start daemons; the fixture stops the running ones.
     """
 
     def __init__(self, directory, simulator=None, **kubeconfig):
@@ -79,7 +79,7 @@ class Store:
 
     @property
     def env(self):
-        """The environment of all processes, without the configuration of the user who runs the tests."""
+        """The environment of all processes, without the configuration of the tests' user."""
         return {
             "HOME": str(self.directory),
             "KUBECONFIG": str(self.kubeconfig),
@@ -99,7 +99,7 @@ class Store:
             **settings,
             "feeds": [feed if isinstance(feed, dict) else {"resource": feed} for feed in feeds],
         }
-        new = self.config.with_suffix(".new")  # a daemon that starts just now finds the whole file
+        new = self.config.with_suffix(".new")  # a daemon just starting finds the whole file
         new.write_text(yaml.safe_dump(config, sort_keys=False))
         new.replace(self.config)
         return self
@@ -123,8 +123,8 @@ class Store:
         return self._daemon("kinf-processor", options, env)
 
     def daemons(self):
-        """Starts both daemons; returns (processor, reflector). The reflector starts first, so that the processor finds a
-        journal."""
+        """Starts both daemons; returns (processor, reflector). The reflector starts first: the
+        processor finds a journal."""
         reflector = self.reflector()
         return self.processor(), reflector
 
@@ -134,7 +134,7 @@ class Store:
         return self.process("kinf-run", argv, env).start()
 
     def follower(self, *args, name="kinf-watch", env=None):
-        """Starts a kinf command that does not end by itself, e.g. follower("watch", "pods", "-o", "json")."""
+        """Starts a kinf command without an end of its own, e.g. follower("watch", "pods", "-o", "json")."""
         return self.process(name, [program("kinf"), *args], env).start()
 
     def kinf(self, *args, timeout=60, env=None, check=False):
@@ -144,7 +144,7 @@ class Store:
     # ---- content -------------------------------------------------------------------------------
 
     def objects(self, feed, *args):
-        """The objects that `kinf get FEED -o json --show-managed-fields` prints, as {namespace/name: object}."""
+        """The objects printed by `kinf get FEED -o json --show-managed-fields`, as {namespace/name: object}."""
         listed = self.kinf("get", feed, *args, "-o", "json", "--show-managed-fields", check=True).json
         return {object_key(o): o for o in listed["items"]}
 
@@ -162,7 +162,7 @@ class Store:
         self._wait("synced", feed, timeout)
 
     def wait_equal(self, simulator, feed, timeout=30, resource=None, where=lambda obj: True):
-        """Waits until the feed has exactly those objects of the cluster for which WHERE is true (default: all)."""
+        """Waits until the feed has exactly the cluster's objects with WHERE true (default: all)."""
 
         def equal():
             ours = self.objects(feed)
@@ -178,18 +178,18 @@ class Store:
         self._wait("live", feed, timeout)
 
     def last_event(self, feed):
-        """The number of the newest event that a reader sees; the feed must have an object."""
+        """The number of the newest event visible to a reader; the feed must have an object."""
         first = self.kinf("watch", feed, "-o", "json", "--count", "1", check=True).lines[0]
         assert first["initial"], first
         return first["event"]
 
     def copy(self, target):
-        """Copies the store to TARGET; the holes, of which its files mostly consist, stay holes."""
+        """Copies the store to TARGET; the holes, most of its files, stay holes."""
         run_command(["cp", "-a", "--sparse=always", self.path, target])
         return target
 
     def in_generation(self, part, look):
-        """LOOK at the directory of "journal" or "index" that is in use; again if a daemon has put another in its place."""
+        """LOOK at the directory in use of "journal" or "index"; again if a daemon has put another in its place."""
         while True:
             current = (self.path / part / "CURRENT").read_text().strip()
             try:
@@ -204,11 +204,11 @@ class Store:
         return re.search(r"(?m)^uuid (\w+)$", text)[1]
 
     def disk_bytes(self, part):
-        """What the database takes of the disk."""
+        """The database's disk space."""
         return self.in_generation(part, lambda path: (path / "data.mdb").stat().st_blocks * 512)
 
     def verify(self):
-        """Asserts that `kinf verify --deep` finds no fault."""
+        """Asserts `kinf verify --deep` without a fault."""
         self.kinf("verify", "--deep", check=True)
 
     def stop(self):

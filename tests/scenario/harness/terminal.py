@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A terminal for a program: a pseudo-terminal, and pyte, which keeps the screen that a person would see."""
+"""A terminal for a program: a pseudo-terminal, and pyte for the visible screen."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ from harness.process import SANITIZER_OPTIONS, check_sanitizers
 
 
 class Terminal:
-    """ARGV on a terminal of ROWS and COLUMNS. What the program writes is read whenever the screen is asked for."""
+    """ARGV on a terminal of ROWS and COLUMNS. The program's output is read at each request of the screen."""
 
     def __init__(self, argv, env, rows=24, columns=80, term="linux"):
         self.screen = pyte.Screen(columns, rows)
@@ -92,7 +92,7 @@ class Terminal:
         return self.popen.returncode
 
     def is_restored(self):
-        """The terminal's mode is that of the beginning."""
+        """The terminal has its first mode again."""
         return termios.tcgetattr(self.slave) == self.mode
 
     def close(self):

@@ -5,7 +5,7 @@ import subprocess
 import time
 from pathlib import Path
 
-# Replaces the system's openssl.cnf, which would add extensions to each certificate.
+# Replaces the system's openssl.cnf, since it would add extensions to each certificate.
 CONFIG = "[req]\ndistinguished_name = name\n[name]\n"
 
 
@@ -29,7 +29,7 @@ class Authority:
         return certificate, key
 
     def issue_for(self, seconds, name):
-        """As issue(), of a certificate that expires after SECONDS."""
+        """As issue(), of a certificate expiring after SECONDS."""
         certificate, key = (self.directory / f"{self.name}-{name}.{end}" for end in ("crt", "key"))
         request, index = self.directory / f"{name}.csr", self.directory / f"{name}.index"
         config = self.directory / "openssl-ca.cnf"

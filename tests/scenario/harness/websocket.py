@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of a WebSocket that watches, on the Unix socket of a kinf-serve. It says what a test has it say."""
+"""A WebSocket client with a watch, on the Unix socket of a kinf-serve. It sends a test's bytes."""
 
 import socket
 
@@ -45,7 +45,7 @@ class WebSocket:
         return head[0] & 0x0F, self.stream.read(size)
 
     def rest(self):
-        """The payloads of all messages until the close frame, after which the connection has to end."""
+        """The payloads of all messages until the close frame; after it the connection must end."""
         found = []
         while (frame := self.frame())[0] == TEXT:
             found.append(frame[1])
