@@ -1,17 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-A crowd on one store: 64 reading processes and 16 followers at different speeds, some with cursors, some
-with tracked keys, while a simulated cluster changes as fast as it is told to, forgets its history and
-drops connections, and daemons, readers and followers are killed or stopped for a while at random.
+"""A crowd on one store: 64 reading processes and 16 followers at different speeds, some with
+cursors, some with tracked keys. A simulated cluster changes at the given rate, forgets its history
+and drops connections. Daemons, readers and followers are killed or stopped for a while at random.
 
-Each process of the crowd (tests/programs/crowd.c) checks that the objects and events it gets fit together,
-and ends when they do not. In the end:
+Each process of the crowd (tests/programs/crowd.c) checks that its objects and events fit together,
+and ends if they do not. In the end:
 
   * every follower's state is the cluster's, object by object, and so is the store's;
   * `kinf verify --deep` finds no fault, and no slot of a killed reader is left;
-  * the databases are bounded: they hold the live objects and the retained history, and their files are no
-    larger than that and the pages that snapshots held meanwhile (a file never shrinks).
+  * the databases are bounded: they hold the live objects and the retained history, and their files
+    are no larger than this and the pages held by snapshots meanwhile (a file never shrinks).
 
 usage: tests/stress/crowd.py [--seconds 300] [--seed N] [--rate 400]   ($KINF_BUILD: default build/release)
 """
@@ -36,11 +35,11 @@ from harness.store import whole  # noqa: E402
 FEED = "pods"
 OBJECTS = 2000
 READERS = 64
-# Microseconds for each callback; those with a cursor hold history, so that they are never the slowest.
+# Microseconds for each callback; those with a cursor hold history, so they are never the slowest.
 PACES = [0, 0, 0, 0, 20, 50, 100, 200, 500, 1000, 1500, 2000, 3000, 4000, 6000, 8000]
 MIB = 1 << 20
 RETAINED = 64 * MIB
-FILE_MAX = 4 * RETAINED  # five minutes of changes write more than that
+FILE_MAX = 4 * RETAINED  # less than five minutes of changes
 
 
 class Member:
@@ -115,14 +114,14 @@ class Crowd:
         member.stopped_until = 0.0
 
     def stop_member(self):
-        """Stops a member with the snapshots and locks that it holds."""
+        """Stops a member with its snapshots and locks."""
         member = self.chance.choice(self.members)
         member.process.send(signal.SIGSTOP)
         member.stopped_until = time.monotonic() + self.chance.uniform(0.5, 5)
         self.count("stop")
 
     def disturb(self):
-        """The server forgets its history and ends the watches, so that the reflector lists again."""
+        """The server forgets its history and ends the watches: the reflector lists again."""
         self.simulator.compact()
         self.simulator.drop()
         self.count("relist")

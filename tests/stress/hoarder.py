@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-A program takes a new snapshot again and again and gives none back, while objects change as fast as they can. The daemons
-put copies in the place of the databases that grow for it, and the program goes on to each copy and holds that too.
+"""A program takes a new snapshot again and again and gives none back, while objects change as fast
+as they can. The daemons replace the growing databases by copies, and the program goes on to each
+copy and holds it too.
 
-The daemons bound the disk space that it holds: REPLACED_FILES_KEPT replaced files of each database, and those of the last minute
-(store/env/replaced.h). A snapshot that was given up says so when it is read, the newest one works,
-and a reader that held one snapshot from the beginning, as another user, still has it.
+The daemons bound its disk space: REPLACED_FILES_KEPT replaced files of each database, and those of
+the last minute (store/env/replaced.h). An expired snapshot reports it at a read, the newest one
+works, and a reader with one snapshot from the beginning, as another user, still has it.
 
 usage: tests/stress/hoarder.py [--minutes 5] [--rate 1500]   ($KINF_BUILD: default build/release)
 """
@@ -52,7 +52,7 @@ while True:
 
 
 def held_bytes(path):
-    """The disk space of the files below PATH, and of those that have lost their names and are open; without holes."""
+    """The disk space of the files below PATH, and of the unlinked open ones; without holes."""
     seen = {}
     links = [Path(entry) for pid in os.listdir("/proc") if pid.isdigit() for entry in glob(f"/proc/{pid}/fd")]
     for file in [*(p for p in Path(path).rglob("*") if p.is_file()), *links]:

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-The index of many objects is built again while they change, and a handler that follows them goes on meanwhile.
+"""The index of many objects is built again while they change, and a following handler goes on
+meanwhile.
 
-The writer (tests/bench/latency.c) changes objects all the time; the handler of an informer, which had its initial state
-before the index was removed, must get each change once. It must not wait for the rebuild: 99 of 100 changes must be
-there in less than a quarter of the time that it takes. In the end `kinf verify --deep` finds no fault, and the index
-has each object.
+The writer (tests/bench/latency.c) changes objects all the time; the handler of an informer,
+initialized before the index was removed, must get each change once. It must not wait for the
+rebuild: 99 of 100 changes must be there in less than a quarter of its time. In the end `kinf verify
+--deep` finds no fault, and the index has each object.
 
 usage: tests/stress/rebuild.py [--objects 1000000]   ($KINF_BUILD: default build/release)
 """

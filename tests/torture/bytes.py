@@ -45,7 +45,7 @@ KINDS = {0x08: "meta", 0x01: "branch", 0x02: "leaf", 0x04: "large"}  # LMDB's fl
 
 
 def data_pages(file):
-    """The pages of the file that hold anything else than zeros: it is mostly holes."""
+    """The pages of the file with any byte but zero: it is mostly holes."""
     size, at = os.fstat(file.fileno()).st_size, 0
     while at < size:
         try:
@@ -59,7 +59,7 @@ def data_pages(file):
 
 
 def choose(path, chance):
-    """(kind of page, offset): a byte that is in use. In a file of LMDB as many of each kind of page, within its rows."""
+    """(kind of page, offset): a used byte. In a file of LMDB as many of each kind of page, within its rows."""
     with open(path, "rb") as file:
         pages = list(data_pages(file))
     if path.name != "data.mdb":
@@ -78,7 +78,8 @@ def choose(path, chance):
 
 
 def tree(file, number, ranges):
-    """Adds what is written of page NUMBER, and of the pages below it: its head and its rows, not the gap between them."""
+    """Adds the written parts of page NUMBER, and of the pages below it: its head and its rows, not
+    the gap between them."""
     at = number * PAGE
     page = os.pread(file.fileno(), PAGE, at)
     flags, lower, upper = struct.unpack_from("<HHH", page, 10)
@@ -100,7 +101,7 @@ def tree(file, number, ranges):
 
 
 def rows(path):
-    """(from, to) of all that is written of the newest state of a file of LMDB: meta pages, heads of pages, rows."""
+    """(from, to) of all written parts of the newest state of a file of LMDB: meta pages, heads of pages, rows."""
     with open(path, "rb") as file:
         metas = [os.pread(file.fileno(), 152, number * PAGE) for number in (0, 1)]
         newest = max(metas, key=lambda meta: struct.unpack_from("<Q", meta, 144))
@@ -230,7 +231,7 @@ class Bytes:
         return self.store.kinf("get", FEED).status == 1 and self.store.kinf("verify", "--deep").status == 1
 
     def rebuild(self, supervisor, kept, database):
-        """Readers get a sentence for what no daemon has met, and the command in it mends that."""
+        """Readers name the damage no daemon has met, and the command in their sentence mends it."""
         fault = None
         self.store.kinf("rebuild-index")
         try:

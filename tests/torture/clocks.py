@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Sets the wall clock of all processes by an hour, forwards and back, again and again, also to another era, while the cluster
-changes.
+"""Sets the wall clock of all processes by an hour, forwards and back, again and again, also to
+another era, while the cluster changes.
 
   * A follower with a cursor sees each event once and in order, and is never lapsed.
-  * Changes reach readers at once after each step; no feed stalls; trimming goes on; no named cursor is removed.
-  * Both daemons are the processes that were started. `kinf verify --deep` finds no fault.
+  * Changes reach readers at once after each step; no feed stalls; trimming goes on; no named cursor
+    is removed.
+  * Both daemons are the original processes. `kinf verify --deep` finds no fault.
 
 usage: tests/torture/clocks.py [--count N] [--seed N]    N steps ($KINF_BUILD: default build/release)
 """

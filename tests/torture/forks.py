@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Forks a program whose threads are inside of every call of libkinf (forks.c), while the daemons write.
+"""Forks a program with threads inside of every call of libkinf (forks.c), while the daemons write.
 
 usage: tests/torture/forks.py [--count N]    N children ($KINF_BUILD: default build/release)
 """

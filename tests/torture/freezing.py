@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Stops each daemon (SIGSTOP) at each failpoint, so with each lock that it takes, and the readers likewise.
+"""Stops each daemon (SIGSTOP) at each failpoint, so with each of its locks, and the readers
+likewise.
 
-  * The other daemon and the readers go on: lists and gets answer, also while the writer is stopped inside a transaction.
-  * `kinf run` says which daemon hangs and starts it again; the store then equals the cluster, in the same journal.
+  * The other daemon and the readers go on: lists and gets answer, also while the writer is stopped
+    inside a transaction.
+  * `kinf run` names the hung daemon and starts it again; the store then equals the cluster, in the
+    same journal.
   * A stopped reader or follower holds up nobody: changes reach other readers.
 
 usage: tests/torture/freezing.py [--count N] [--seed N] [--only NAME]    N points, 0: all   ($KINF_BUILD: with failpoints)
@@ -44,12 +46,13 @@ class Freezing:
         return {p["name"]: p["pid"] for p in self.store.kinf("status", "-o", "json", check=True).json["processes"]}
 
     def daemon(self, point, name):
-        """kinf run, whose daemon NAME stops itself at POINT, once."""
+        """kinf run with a daemon NAME that stops itself at POINT, once."""
         before = self.lineage()
         supervisor = self.store.run()
         self.store.wait_equal(self.simulator, FEED)
-        # The daemon that stops runs beside no supervisor at first, which takes it over by starting it again: so the
-        # supervisor is given the failpoint in its environment, and takes it away from later starts by its own end.
+        # The stopping daemon runs without a supervisor at first. The supervisor takes it over by
+        # starting it again: so the supervisor is given the failpoint in its environment, and takes
+        # it away from later starts by its own end.
         supervisor.stop()
         stopping = self.store.process("kinf-run", [program("kinf"), "run", "--config", self.store.config, "--runtime-dir", self.store.runtime],
                                       {"KINF_FAIL": f"{point}:{'2' if point.startswith('ring') else '1'}:stop"}).start()  # fmt: skip

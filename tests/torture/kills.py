@@ -1,18 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Kills (kill -9) daemons, `kinf run`, readers and followers, several in a second, while the cluster changes and forgets its
-history: at random moments and at failpoints. The index is removed and redefined in between, the runtime directory
-removed, and the processor stopped for a moment; lists come in pages and as streams. After every few hundred kills all of
-it comes to rest:
+"""Kills (kill -9) daemons, `kinf run`, readers and followers, several in a second, while the
+cluster changes and forgets its history: at random moments and at failpoints. The index is removed
+and redefined in between, the runtime directory removed, and the processor stopped for a moment;
+lists come in pages and as streams. After every few hundred kills all of it comes to rest:
 
-  * the store equals the cluster, `kinf verify --deep` finds no fault, and the journal is the first one;
+  * the store equals the cluster, `kinf verify --deep` finds no fault, and the journal is the first
+    one;
   * once more with both daemons killed: no LIST was needed to come back;
-  * for each cursor no event is lost and none comes twice, and each call of a handler that reads the cache found its
-    change there, or was told to try again (ledger.py);
-  * no file has grown beyond what it was in the beginning, and no file is left over.
+  * for each cursor no event is lost and none comes twice, and each call of a cache-reading handler
+    found its change there, or was told to try again (ledger.py);
+  * no file has grown beyond its early size, and no file is left over.
 
-It can go on where it ended: --state DIR keeps store, counts and the simulated cluster, which goes on running.
+It can go on where it ended: --state DIR keeps store, counts and the simulated cluster, and the
+cluster goes on running.
 
 usage: tests/torture/kills.py [--count N] [--seconds N] [--state DIR] [--seed N]    ($KINF_BUILD: with failpoints)
 """
@@ -112,7 +113,7 @@ class Kills:
                              streamingLists=self.streaming, hangLimit="5m")  # fmt: skip
 
     def start_simulator(self):
-        """Not the harness's, which ends with its starter."""
+        """Not the harness's, since it ends with its starter."""
         out = self.directory / "simulator.out"
         argv = [simulator_program(), *([] if self.options.state else ["--die-with-parent"])]
         with open(out, "wb") as file:
@@ -211,7 +212,7 @@ class Kills:
         self.revive()
 
     def kill_supervisor(self, chance):
-        """`kinf run` starts a daemon again that is killed; the daemons end when it is killed itself."""
+        """`kinf run` starts a killed daemon again; the daemons end when it is killed itself."""
         for process in (self.reflector, self.processor):
             self.end(process, "daemon before kinf run")
         self.start(self.supervisor)
@@ -289,7 +290,7 @@ class Kills:
                 *((self.followers_loop, name, chance, limit) for name, chance in zip(FOLLOWERS, chances[3:])),
             ]
         ]
-        self.simulator.create(FEED, OBJECTS, size=900)  # those that were deleted
+        self.simulator.create(FEED, OBJECTS, size=900)  # the deleted ones
         if (more := len(self.simulator.truth(FEED)) - 2 * OBJECTS) > 0:
             self.simulator.delete_many(FEED, more)
         self.simulator.churn(FEED, 60, 20)
@@ -310,7 +311,7 @@ class Kills:
         assert self.journal_uuid() == self.lineage, "another journal"
         self.check_no_list()
         processes = {name: self.start(self.follower(name)) for name in FOLLOWERS}
-        self.simulator.touch(FEED, 3)  # so that each of them has something to print
+        self.simulator.touch(FEED, 3)  # for each of them to print
         truth = {name: {} for name in FOLLOWERS}
         for key, obj in self.simulator.truth(FEED).items():
             truth["informer"][key] = obj["metadata"]["resourceVersion"]
@@ -357,7 +358,8 @@ class Kills:
                 "names": sorted(map(str, files))}  # fmt: skip
 
     def has_not_grown(self):
-        """Files that a killed process left are removed by daemons and by other processes, after a while. The daemons have up to two pin files of their own."""
+        """Files left by a killed process are removed by daemons and by other processes, after a
+        while. The daemons have up to two pin files of their own."""
         now, first = self.size(), self.sizes[:2] or [self.size()]
         allowed = max(size["bytes"] for size in first) * 1.3 + (16 << 20)
         assert now["bytes"] <= allowed and now["files"] <= max(size["files"] for size in first) + 2, (first, now)

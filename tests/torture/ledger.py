@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what a follower with a cursor hands out, although it is killed again and again.
+"""Checks the output of a follower with a cursor, killed again and again.
 
-A follower that was killed begins after the position in its cursor file. So what it printed up to there counts, what it
-printed after that must come again, exactly the same, and nothing is skipped or comes twice.
+A killed follower begins after the position in its cursor file. So its output up to there counts,
+its later output must come again, exactly the same, and nothing is skipped or comes twice.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from harness.objects import key_of
 
 
 def watch_line(line):
-    """A line of `kinf watch -o json --old`: (event, kind, key, old, new); None for lines that are no event."""
+    """A line of `kinf watch -o json --old`: (event, kind, key, old, new); None for other lines."""
     if line["type"] in ("SYNC", "STATE"):
         return None
     assert line["type"] in ("ADDED", "MODIFIED", "DELETED"), line
@@ -46,11 +46,11 @@ def cursor_seq(path):
 
 
 class Ledger:
-    """EVENTS of a follower that ended in order at the position CURSOR: an initial state and what came after it."""
+    """EVENTS of a follower ended in order at the position CURSOR: an initial state and the events after it."""
 
     def __init__(self, events, cursor):
         self.confirmed = {}  # {key: digest or resourceVersion} as of the cursor
-        self.pending = {}  # {event: what was printed} after the cursor
+        self.pending = {}  # {event: output} after the cursor
         self.cursor = cursor
         self.events = self.repeated = self.runs = 0
         for number, kind, key, old, new in events:
@@ -82,7 +82,7 @@ class Ledger:
 
 
 def apply(state, number, entry):
-    """Changes STATE by one event, which has to fit it."""
+    """Changes STATE by one event, after a check of its fit."""
     kind, key, old, new = entry
     before = state.get(key)
     assert (before is None) == (kind in ("ADDED", "INITIAL")), f"event {number}: {kind} of {key}, known: {before is not None}"

@@ -1,13 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Lets everything that is limited run out: descriptors of each program, inodes of the store's and of the runtime directory's file
-system, files in the directory of pins.
+"""Lets all limited resources run out: descriptors of each program, inodes of the store's and of the
+runtime directory's file system, files in the directory of pins.
 
-  * A command gives the right result, or a sentence and exits 1. A daemon goes on, or ends with a sentence and a status for a
-    restart; without the limit it goes on in the same journal.
-  * Without inodes the daemons live, changes reach those who read already, a new reader is told in a sentence, and all is well
-    when there are inodes again.
+  * A command gives the right result, or a sentence and exits 1. A daemon goes on, or ends with a
+    sentence and a status for a restart; without the limit it goes on in the same journal.
+  * Without inodes the daemons live, changes reach the present readers, a new reader gets an error,
+    and all is well with inodes again.
   * Files of a member in pins/ do not stop daemons or readers.
 
 usage: tests/torture/limits.py [--count N] [--only NAME]    ($KINF_BUILD: default build/debug; file systems need root)
@@ -120,7 +119,7 @@ class Limits:
             store.wait_equal(self.simulator, FEED)
             follower = store.follower("watch", FEED, "-o", "json", "--cursor", "steady", name=f"steady-{which}")
             eventually(lambda: any(line["type"] == "SYNC" for line in follower.lines))
-            # A follower that can't write its cursor says so and ends: it has to have written the one of its beginning.
+            # A follower reports an unwritable cursor and ends: it has to have written the one of its beginning.
             eventually(lambda: (store.path / "cursors" / "steady").exists())
             taken = place / "taken"
             taken.mkdir()

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-A hostile member of the store's group: another user who may read the store, and tries what the directories allow, while
-`kinf run` runs and another member follows with a cursor. Needs root, and the user `nobody`.
+"""A hostile member of the store's group: another user with the right to read the store tries the
+directories' permissions, while `kinf run` runs and another member follows with a cursor. Needs
+root, and the user `nobody`.
 
-  * Both daemons are the processes that were started, and the store equals the cluster after each attack.
+  * Both daemons are the original processes, and the store equals the cluster after each attack.
   * Another member goes on reading, and its cursor is written.
-  * No file outside of the store changes; a daemon that is killed meanwhile is started again, and the other one is left alone.
+  * No file outside of the store changes; a daemon killed meanwhile is started again, and the other
+    one is left alone.
 
 usage: tests/torture/members.py [--count N] [--only NAME]    N attacks, 0: all ($KINF_BUILD: default build/debug)
 """
@@ -117,7 +118,7 @@ ATTACKS = {
         "        except OSError: pass\n"
         "wait()"
     ),
-    "leases on cursors and pin files": (  # an open that waits for one waits for 45 s
+    "leases on cursors and pin files": (  # an open waits for a lease for 45 s
         "held = []\n"
         "for n in range(40):\n"
         "    for path in [store + '/cursors/lease%d' % n] + [pin(inode, n) for inode in inodes]:\n"
@@ -177,7 +178,7 @@ ATTACKS = {
         "wait()"
     ),
 }
-# What another member is told meanwhile: the arguments of kinf, and what it says.
+# Another member's error meanwhile: the arguments of kinf, and its message.
 SAYS = {"the names of cursors and their locks": (["watch", FEED, "--cursor", "later", "--count", "1"], "it belongs to user")}
 WAIT = "def wait():\n    print('READY', flush=True)\n    time.sleep(600)\n"
 
@@ -196,7 +197,7 @@ class Members:
         self.store.configure(whole(FEED, indexes=INDEXES), group=grp.getgrgid(group).gr_name, retention={"time": "1s", "size": "64MiB"})
         self.victim = self.directory / "victim"
         self.victim.write_text("mine\n")
-        os.chmod(self.victim, 0o666)  # so that nothing but the link's follower's care protects it
+        os.chmod(self.victim, 0o666)  # so only the care of the link's follower protects it
 
     def attack(self, name, code):
         (runtime,) = self.store.runtime.iterdir()
@@ -219,7 +220,7 @@ class Members:
         eventually(lambda: cursor.is_file() and not cursor.is_symlink() and cursor.stat().st_mtime_ns > before, 15, "the cursor is written")
 
     def pids(self):
-        """{role: pid} of the daemons that respond."""
+        """{role: pid} of the responding daemons."""
         listed = self.store.kinf("status", "-o", "json").json["processes"]
         return {p["name"]: p["pid"] for p in listed if p["name"] in ROLES and p.get("pid") and p["state"] != "not running"}
 
@@ -231,7 +232,7 @@ class Members:
         assert {name: pid for name, pid in after.items() if name != role} == {name: pid for name, pid in before.items() if name != role}
 
     def case(self, name, code, follower):
-        self.supervisor = self.store.run()  # a new one: it starts daemons that die often with longer and longer pauses
+        self.supervisor = self.store.run()  # a new one: its pauses grow with each restart
         self.store.wait_live(FEED)
         hostile, fault = self.attack(name, code), None
         pids = self.pids()

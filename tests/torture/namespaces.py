@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Readers and daemons that are pid 1 of a PID namespace, each in a mount namespace of its own, and are killed again and again
-(kill -9), while the cluster changes. The readers see the store mounted read-only.
+"""Readers and daemons as pid 1 of a PID namespace, each in a mount namespace of its own, killed
+again and again (kill -9), while the cluster changes. The readers see the store mounted read-only.
 
-  * Each life reads what the cluster had; a reader is never refused because of an earlier life with the same pid.
-  * The pins of ended lives count for nothing: no reader but the present ones is listed, the oldest pin moves, and the databases
-    do not grow.
-  * Daemons that are pid 1 go on in the same journal.
+  * Each life reads the cluster's objects; a reader is never refused because of an earlier life with
+    the same pid.
+  * The pins of ended lives count for nothing: no reader but the present ones is listed, the oldest
+    pin moves, and the databases do not grow.
+  * Daemons as pid 1 go on in the same journal.
 
 usage: tests/torture/namespaces.py [--count N] [--only NAME]    N lives ($KINF_BUILD: default build/debug; needs root)
 """

@@ -1,11 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Runs the store's unit tests as on a machine with pages of 16 and 64 KiB (pages.c).
+"""Runs the store's unit tests as on a machine with pages of 16 and 64 KiB (pages.c).
 
 usage: tests/torture/pages.py [--only NAME]    ($KINF_BUILD: without sanitizer, default build/debug)
 
-A program that takes longer than SECONDS_MAX is killed with its children, and has failed.
+A program taking longer than SECONDS_MAX is killed with its children, and has failed.
 """
 
 import contextlib
@@ -28,8 +27,9 @@ SECONDS_MAX = 300
 
 
 def run(argv, env):
-    """Runs a program in a process group of its own, which ends with it. Returns what it has printed, and why it has failed or
-    None. It prints into a file: a child that is left over would keep a pipe open."""
+    """Runs a program in a process group of its own; the group ends with it. Returns its output, and
+    the reason of its failure or None. It prints into a file: a leftover child would keep a pipe
+    open."""
     with tempfile.TemporaryFile() as out:
         process = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
         try:

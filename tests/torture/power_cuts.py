@@ -1,15 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Cuts the power at any instant. With durability `disk` all writes of the reflector to the journal are recorded, with its
-syncs; the journal is then built again as a disk may have it after a cut between any two operations: what was synced is there,
-of every page that was written since each may be there or not, a directory has what was synced and any part of what came
-after. The index is missing.
+"""Cuts the power at any instant. With durability `disk` all writes of the reflector to the journal
+are recorded, with its syncs; the journal is then built again as a disk may have it after a cut
+between any two operations: synced data is there, every page written since may be there or not, a
+directory has its synced entries and any part of the later ones. The index is missing.
 
-  * The journal holds exactly the last commit whose sync had returned; it is trusted, and `kinf verify` finds no fault.
+  * The journal holds exactly the last commit with a completed sync; it is trusted, and `kinf
+    verify` finds no fault.
   * For some of the cuts the daemons start on it: equal to the cluster, in the same journal.
-  * durability `process`: a copy of the running store, some of its pages zeroed, another boot: readers name what is damaged, or
-    refuse it with a sentence, and print no wrong object; the daemons begin a new journal.
+  * durability `process`: a copy of the running store, some of its pages zeroed, another boot:
+    readers name the damaged parts, or refuse it with a sentence, and print no wrong object; the
+    daemons begin a new journal.
 
 usage: tests/torture/power_cuts.py [--count N] [--seed N] [--only NAME]    N cuts, N/10 with daemons ($KINF_BUILD: with failpoints)
 """
@@ -32,7 +33,7 @@ HEAD = struct.Struct("<c7xQQQ")
 
 
 class Disk:
-    """The recorded operations, and the files that they make."""
+    """The recorded operations, and their files."""
 
     def __init__(self, log):
         data, self.operations, at = log.read_bytes(), [], 0
@@ -43,12 +44,12 @@ class Disk:
             at += size
 
     def commits(self):
-        """The operations that complete a commit: a durable write, of LMDB's meta page."""
+        """The operations completing a commit: a durable write, of LMDB's meta page."""
         return [number for number, (what, *_) in enumerate(self.operations) if what == "d"]
 
     def build(self, end, tree, target, chance):
-        """Builds the tree as after the operations before END. CHANCE None: all of them; else it decides about what was not
-        synced."""
+        """Builds the tree as after the operations before END. CHANCE None: all of them; else it
+        decides about the unsynced ones."""
         synced, files, names, directories = {}, {}, {}, []
         for number, (what, inode, _, _) in enumerate(self.operations[:end]):
             if what == "s":
@@ -142,7 +143,7 @@ class PowerCuts:
         processor.kill()
         disk = Disk(log)
         commits = disk.commits()
-        begin = 4  # before that there is no feed
+        begin = 4  # there is no feed before
         for number in range(self.options.count or len(disk.operations)):
             end = self.chance.randrange(commits[begin], len(disk.operations))
             last = max(commit for commit in commits if commit < end)
@@ -164,7 +165,7 @@ class PowerCuts:
         """Starts the daemons on the image, in the store's place."""
         shutil.rmtree(self.store.path)
         shutil.move(path, self.store.path)
-        for place in self.store.runtime.iterdir():  # it is in memory, which a power cut takes
+        for place in self.store.runtime.iterdir():  # in memory, so a power cut takes it
             shutil.rmtree(place)
         lineage = self.uuids()
         daemons = [self.store.reflector(env={"KINF_BOOT_ID": BOOTS[1]}), self.store.processor(env={"KINF_BOOT_ID": BOOTS[1]})]
@@ -213,7 +214,7 @@ class PowerCuts:
             self.tally.tried("process: a new journal begins", fault)
 
     def misread(self):
-        """Readers check what they read of it, name what is damaged and print the rest. Returns what is wrong with that."""
+        """Readers check the data read, name the damaged parts and print the rest. Returns the faults of this."""
         found = self.read(self.store.path, "get", FEED, "-o", "json", "--show-managed-fields")
         if found.status not in (0, 1) or (found.status == 1 and not found.stderr):
             return str(found)

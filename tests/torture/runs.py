@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the kinf command, an informer, both daemons and kinf-serve with one fault each: an allocation or a system call that
-fails."""
+"""Runs the kinf command, an informer, both daemons and kinf-serve with one fault each: a failing
+allocation or system call."""
 
 import http.client
 import re
@@ -29,7 +29,7 @@ COMMANDS = [
 
 
 class Note:
-    """The file in which a program under test reports its allocations."""
+    """The file with a program's report of its allocations."""
 
     def __init__(self, path):
         self.path = path
@@ -56,7 +56,7 @@ class Note:
 class Runs:
     """Runs each program again and again; a fault of one kind at one place in each run.
 
-    KINDS: {name: environment of that kind}; PREFIX: of the programs in the build directory.
+    KINDS: {name: its environment}; PREFIX: of the programs in the build directory.
     """
 
     def __init__(self, workspace, options, kinds, prefix=""):
@@ -257,7 +257,7 @@ class Runs:
                 self.tally.tried(f"{name} {kind}".strip(), fault)
 
     def lineage(self):
-        """The uuid of the journal: another one means that everything was listed again, and history is lost."""
+        """The uuid of the journal: another one means a new list and a lost history."""
         journal = self.store.path / "journal"
         return re.search(r"(?m)^uuid (\w+)$", (journal / (journal / "CURRENT").read_text().strip() / "STATE").read_text())[1]
 
@@ -295,7 +295,8 @@ class Runs:
         self.daemon("kinf-processor", processor)
         followed = processor.log.count(" journal_followed ")
         processor.start()
-        # A daemon that ends takes the lock of one that only starts for a moment, which then ends also, for its supervisor.
+        # An ending daemon takes the lock of a just started one for a moment. The new one then ends
+        # also, for its supervisor.
         eventually(lambda: processor.log.count(" journal_followed ") > followed, what="the processor follows the journal")
         self.store.wait_equal(self.simulator, FEED)
         reflector.stop()

@@ -1,12 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Lets each system call of each program fail, one at a time, in each way that it can: no such device, no space, no descriptor
-left, an interruption, half of the bytes. LMDB's and libcurl's calls also.
+"""Lets each system call of each program fail, one at a time, in each possible way: no such device,
+no space, no descriptor left, an interruption, half of the bytes. LMDB's and libcurl's calls also.
 
   * A command prints the right result, or nothing but a sentence, and exits 1.
-  * A daemon goes on, or ends with a sentence and a status that lets `kinf run` start it again; then the store equals the
-    cluster. `kinf verify` finds no fault after each run.
+  * A daemon goes on, or ends with a sentence and a status for `kinf run` to start it again; then
+    the store equals the cluster. `kinf verify` finds no fault after each run.
 
 usage: tests/torture/system_calls.py [--count N] [--seed N] [--only NAME] [--call NAME]
        ($KINF_BUILD: a build without sanitizer, default build/release)

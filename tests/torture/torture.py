@@ -14,7 +14,7 @@ from harness import eventually  # noqa: E402, F401
 from harness.process import SANITIZER, SANITIZER_OPTIONS, program, run_command  # noqa: E402, F401
 from harness.store import whole  # noqa: E402, F401
 
-# A daemon that can't go on says why in one line and ends with one of these; `kinf run` starts it again.
+# A daemon unable to go on gives the reason in one line and ends with one of these; `kinf run` starts it again.
 ORDERLY = {0, 1, 69, 70, 75, 78}
 FEED = "pods"
 INDEXES = {"node": "spec.nodeName"}
@@ -66,7 +66,7 @@ def chosen(total, count, seed):
 
 
 def place_of(binary, address):
-    """Function and line of an address that a program noted."""
+    """Function and line of an address noted by a program."""
     done = subprocess.run(["addr2line", "-fse", binary, address], capture_output=True, text=True)
     return " ".join(done.stdout.split())
 
