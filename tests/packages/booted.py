@@ -31,7 +31,7 @@ NAMES = ["kinformer", "libkinf0", "libkinf-dev", "python3-kinf"]
 PODS = 200
 UNITS = ["kinf.service", "kinf@prod.service", "kinf-serve.service"]
 PYTHON = "import kinf; print(len(list(kinf.Store('/var/lib/kinf').feed('pods').list())))"
-# Reads from one store that it opened before, again and again.
+# Reads from one store, opened before, again and again.
 HOLDER = """
 import kinf, time
 store = kinf.Store('/var/lib/kinf')
@@ -148,7 +148,7 @@ class Life:
         self.base = text.rstrip("\n") + "\n" + "\n".join(feeds) + "\n"
         self.machine.write("/etc/kinf/kinf.yaml", self.base)
         assert "good: 2 feeds" in self.machine.run("kinf", "config", "check", user="kinf")
-        # A cluster of its own, whose file names no store.
+        # A cluster of its own, without a store in its file.
         self.machine.write("/etc/kinf/prod.yaml", "cluster: {kubeconfig: /etc/kinf/kubeconfig}\nruntimeDir: /run/kinf\n"
                                                   "group: kinf-readers\nfeeds: [{resource: nodes}]\n")
 
@@ -168,7 +168,7 @@ class Life:
         assert not list((self.machine.path / "var/log").rglob("*kinf*")), "a log that nobody rotates"
 
     def read(self):
-        """Members of the group read, also one that was added later, and nobody else."""
+        """Members of the group read, also a later one, and no other user."""
         machine = self.machine
         assert self.count() == PODS
         assert machine.run("python3", "-c", PYTHON, user="reader") == f"{PODS}\n"
@@ -219,7 +219,7 @@ class Life:
         self.machine.write("/etc/kinf/kinf.yaml", self.base)
 
     def crash(self):
-        """kill -9 of each process: what died comes back, nothing is listed, a follower goes on."""
+        """kill -9 of each process: they come back, nothing is listed, a follower goes on."""
         follower = follow(self.machine, "follower-of-crashes", "kinf", "watch", "pods", "-o", "json", user="reader")
         eventually(lambda: any(line["type"] == "SYNC" for line in follower.lines), 20, "SYNC")
         self.simulator.control("DELETE", "/log")
@@ -238,7 +238,7 @@ class Life:
         assert self.ended(follower) == 0, follower.tail()
 
     def sandbox(self):
-        """The same sandbox around a program that tries to get out of it."""
+        """The same sandbox around a program trying to get out of it."""
         for unit in UNITS:
             exposure = self.machine.run("systemd-analyze", "security", "--no-pager", unit)
             level = float(re.search(r"exposure level for [^:]+: ([\d.]+)", exposure)[1])
@@ -260,7 +260,7 @@ class Life:
         return next(line for line in reversed(said) if line.startswith("all "))
 
     def system_calls(self):
-        """The daemons make no system call that the unit refuses, and map no memory to write and execute."""
+        """The daemons make no system call refused by the unit, and map no memory to write and execute."""
         self.machine.drop_in("kinf.service", "ExecStart=", "SystemCallFilter=@debug", "ExecStart=/usr/bin/strace -D -f -qq -o /var/lib/kinf/.trace "
                              "/usr/bin/kinf run --config /etc/kinf/kinf.yaml")
         self.systemctl("restart", "kinf")
@@ -300,7 +300,7 @@ class Life:
             self.restarted("kinf-serve", before)
             self.systemctl("restart", "kinf")
             self.live()
-        assert clients.lost <= 4, clients.problems  # those that were being answered
+        assert clients.lost <= 4, clients.problems  # the ones being answered
 
     def upgrade(self):
         """In use: services are restarted, nothing is listed, a follower is not lapsed, a reader reads on, no client is refused."""
@@ -328,13 +328,13 @@ class Life:
         n = len(holder.lines)
         eventually(lambda: len(holder.lines) > n + 1, 20, "a read of the old program")
         assert holder.lines[-1] == PODS
-        # By its own parent, which waits for it: the machine does not stop before all its processes have been waited for.
+        # By its own parent, to wait for it: the machine does not stop before all its processes have been waited for.
         self.machine.run("pkill", "-u", "reader", "-x", "python3")
         holder.wait()
 
 
 class Clients(threading.Thread):
-    """A client that asks kinf-serve all the time, with a connection for each question. Nobody may be refused."""
+    """A client asking kinf-serve all the time, with a connection for each question. Nobody may be refused."""
 
     def __init__(self, life):
         super().__init__(daemon=True)

@@ -48,7 +48,7 @@ class Lifetime:
         return int(self.root.run("kinf", *argv, "get", "pods", "-o", "count", user=user))
 
     def stand_in_systemctl(self):
-        """A systemctl that writes down what it is asked, and the directory by which maintainer scripts know systemd."""
+        """A systemctl that notes its calls, and the directory by which maintainer scripts know systemd."""
         (self.root.path / "run/systemd/system").mkdir(parents=True, exist_ok=True)
         command = self.root.path / "usr/local/bin/systemctl"
         command.write_text('#!/bin/sh\necho "$*" >>/run/systemctl.log\n')
@@ -57,14 +57,14 @@ class Lifetime:
         self.log.write_text("")
 
     def asked(self):
-        """What systemctl was asked since the last call, about kinf, without questions."""
+        """The calls of systemctl about kinf since the last time, without questions."""
         lines = [line for line in self.log.read_text().splitlines()
                  if "kinf" in line and not re.search(r"is-|show|list-", line)]
         self.log.write_text("")
         return lines
 
     def dependencies(self):
-        """Installs what the packages depend on, so that what they leave behind themselves can be told apart."""
+        """Installs the packages' dependencies, to tell their leftovers apart."""
         fields = ",".join(run("dpkg-deb", "-f", package, "Depends").strip() for package in self.packages)
         names = {field.split("|")[0].split("(")[0].split(":")[0].strip() for field in fields.split(",")}
         self.root.apt("install", *sorted(names - set(NAMES)))
@@ -94,7 +94,7 @@ class Lifetime:
         feeds = [line[1:] for line in text.splitlines() if re.match(r"#  (- resource: (pods|nodes)|  indexes:|    (node|owner):)", line)]
         (self.etc / "kinf.yaml").write_text(text.rstrip("\n") + "\n" + "\n".join(feeds) + "\n")
         assert "good: 2 feeds" in self.root.run("kinf", "config", "check", user="kinf")
-        # A cluster of its own, whose file names no store.
+        # A cluster of its own, without a store in its file.
         (self.etc / "prod.yaml").write_text("cluster: {kubeconfig: /etc/kinf/kubeconfig}\nruntimeDir: /run/kinf\n"
                                             "group: kinf-readers\nfeeds: [{resource: nodes}]\n")
 
@@ -177,7 +177,7 @@ class Lifetime:
 
 
 def system_calls(life):
-    """Checks that the daemons make no system call that the unit refuses."""
+    """Checks that the daemons make no system call refused by the unit."""
     allowed = set()
     todo = ["@system-service"]
     while todo:

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Reads packaging/Containerfile as a builder does, and does what it says in clean Debian roots, since there is no container
-engine here: each FROM is a root, RUN runs in it, COPY copies. Then the entry point runs as the image's user against the
-simulated cluster, with the root read-only and volumes where kinf writes; and a second user reads, as another container would.
+"""Follows packaging/Containerfile as a builder does, in clean Debian roots, since there is no
+container engine here: each FROM is a root, RUN runs in it, COPY copies. Then the entry point runs
+as the image's user against the simulated cluster, with the root read-only and volumes where kinf
+writes; and a second user reads, as another container would.
 
 usage: tests/packages/image.py     (as root; $KINF_BUILD has the simulator)
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Debian root of its own, services in it as systemd would start them, and a machine that systemd boots."""
+"""A Debian root of its own, services in it as started by systemd, and a machine booted by systemd."""
 
 import configparser
 import json
@@ -22,7 +22,7 @@ BOOTED = "packages-booted", ("systemd", "systemd-sysv", "dbus", "procps", "pytho
 
 
 def in_namespace():
-    """Starts this program again in mount and PID namespaces of its own: what it mounts and starts ends with it."""
+    """Starts this program again in mount and PID namespaces of its own: its mounts and processes end with it."""
     if os.environ.get("KINF_PACKAGES_INSIDE"):
         return
     os.environ["KINF_PACKAGES_INSIDE"] = "1"
@@ -59,7 +59,7 @@ class Root:
         (self.path / "etc/resolv.conf").write_bytes(Path("/etc/resolv.conf").read_bytes())
 
     def inside(self, *argv, user=None):
-        """The command line that runs ARGV in the root."""
+        """The command line for ARGV in the root."""
         become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"] if user else []
         return ["chroot", self.path, "env", "-i", f"PATH={PATH}", "LC_ALL=C.UTF-8", "HOME=/root",
                 "DEBIAN_FRONTEND=noninteractive", *become, *argv]
@@ -68,7 +68,7 @@ class Root:
         return run(*self.inside(*argv, user=user))
 
     def fails(self, *argv, user=None):
-        """Runs a command that must fail; returns its output."""
+        """Runs a command, expected to fail; returns its output."""
         done = subprocess.run([str(a) for a in self.inside(*argv, user=user)], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
         assert done.returncode != 0, f"{argv} succeeded\n{done.stdout}"
         return done.stdout
@@ -78,14 +78,14 @@ class Root:
         return self.run("apt-get", "-q", "-y", "--no-install-recommends", "-o", f"DPkg::Path={PATH}", *argv)
 
     def copy(self, *files):
-        """Copies packages into the root; returns the names that apt-get knows them by."""
-        # Not /tmp, which is in memory in a machine that was booted.
+        """Copies packages into the root; returns their names for apt-get."""
+        # Not /tmp: a booted machine has it in memory.
         for file in files:
             run("cp", file, self.path / "srv")
         return [f"/srv/{Path(file).name}" for file in files]
 
     def files(self):
-        """All paths that are neither in memory nor caches, logs or lists of what is installed."""
+        """All paths except those in memory, caches, logs and package lists."""
         skip = re.compile(r"/(proc|sys|dev|run|tmp|srv)/|/var/(cache|log|lib/(apt|dpkg|systemd/deb-systemd|ucf))/|/etc/ld.so.cache|.*/__pycache__")
         found = set()
         for directory, names, files in os.walk(self.path):
@@ -95,7 +95,7 @@ class Root:
 
 
 class Unit:
-    """The directives of a unit file that matter to a process, as systemd reads them."""
+    """The directives of a unit file for its process, as systemd reads them."""
 
     def __init__(self, root, name, instance=""):
         self.root = root
@@ -155,7 +155,7 @@ class Unit:
 
 
 class Many(dict):
-    """Keeps all values of a key that is given more than once."""
+    """Keeps all values of a repeated key."""
 
     def __setitem__(self, key, value):
         if isinstance(value, list) and isinstance(self.get(key), list):
@@ -164,14 +164,14 @@ class Many(dict):
 
 
 class Machine(Root):
-    """A Debian in DIRECTORY that systemd-nspawn boots; it shares the machine's network and users' ids."""
+    """A Debian in DIRECTORY, booted by systemd-nspawn; it shares the machine's network and users' ids."""
 
     def __init__(self, directory):
         super().__init__(directory, BOOTED, mounted=False)
         self.nspawn = self.leader = None
 
     def boot(self):
-        """Boots, and waits until systemd has started all that is enabled. Returns its state: running or degraded."""
+        """Boots, and waits until systemd has started all enabled units. Returns its state: running or degraded."""
         self.nspawn = Process("nspawn", ["systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--console=pipe",
                                          "--resolv-conf=replace-host", "-D", self.path], self.path.parent).start()
         self.processes = [self.nspawn]
@@ -184,8 +184,8 @@ class Machine(Root):
             return self.leader and (found := self.ask("systemctl", "is-system-running")) in ("running", "degraded") and found
 
         found = eventually(state, 30, "the boot")
-        # nspawn shows commands another boot id than systemd shows units with ProtectKernelTunables=, which get a /proc of their own.
-        # On a machine both are the same.
+        # nspawn shows commands another boot id than systemd shows units with ProtectKernelTunables=
+        # (they get a /proc of their own). On a machine both are the same.
         while self.ask("grep", "-c", "boot_id", "/proc/self/mountinfo") != "0":
             self.run("umount", "/proc/sys/kernel/random/boot_id")
         return found
@@ -200,7 +200,7 @@ class Machine(Root):
                 "LC_ALL=C.UTF-8", "HOME=/root", "DEBIAN_FRONTEND=noninteractive", "SYSTEMD_PAGER=", *become, *argv]
 
     def ask(self, *argv, user=None):
-        """The output of a command, without the newline at its end, whatever its exit status."""
+        """The output of a command, without the newline at its end, for any exit status."""
         done = subprocess.run([str(a) for a in self.inside(*argv, user=user)], text=True, capture_output=True, timeout=60)
         return done.stdout.rstrip("\n")
 
@@ -209,7 +209,7 @@ class Machine(Root):
         return self.ask("systemctl", "show", "--value", "--property", name, unit)
 
     def journal(self, unit):
-        """What a unit has logged: a dict for each entry."""
+        """A unit's log: a dict for each entry."""
         return [json.loads(line) for line in self.ask("journalctl", "-o", "json", "-u", unit).splitlines()]
 
     def write(self, path, text, mode=0o644):
@@ -240,7 +240,7 @@ def repack(package, directory, version):
 
 
 def follow(root, name, *argv, user):
-    """A reader in the root that goes on until the end."""
+    """A reader in the root, running until the end."""
     process = Process(name, root.inside(*argv, user=user), root.path.parent)
     root.processes.append(process.start())
     return process

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Runs in a unit in place of kinf, and tries what a daemon that was taken over would try. Prints a line for each attempt that
-succeeded, and exits with 1; else one line with the number of attempts. It also does what kinf has to be able to.
+"""Runs in a unit in place of kinf, and tries the attacks of a daemon taken over. Prints a line for
+each successful attempt, and exits with 1; else one line with the number of attempts. It also checks
+kinf's own needs.
 """
 
 import ctypes
@@ -77,7 +77,7 @@ REFUSED = {
 
 
 def needed():
-    """Writes where kinf writes, with the setgid bit of a store's group, and opens the sockets that it opens."""
+    """Writes kinf's files, with the setgid bit of a store's group, and opens kinf's sockets."""
     for path in ("/var/lib/kinf/.attempt", "/run/kinf/.attempt"):
         os.mkdir(path)
         os.chmod(path, 0o2750)

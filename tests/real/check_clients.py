@@ -1,23 +1,24 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Clients that nobody here wrote, through a kinf-serve that is filled from a real API server, $KUBECONFIG:
+"""Foreign clients, through a kinf-serve filled from a real API server, $KUBECONFIG:
 
-* each kubectl of $KINF_KUBECTL (paths with colons between; else that in PATH) prints line by line what it prints of the API
-  server itself: reads from the cache, and with `forward: on` writes, explain, rollout;
-* informers while objects change and kinf-serve and both daemons are killed with SIGKILL: in the end they have the API
-  server's state, they have listed once, and nothing was answered with 410. They are those of
+* each kubectl of $KINF_KUBECTL (paths with colons between; else the one in PATH) prints line by
+  line the same as from the API server itself: reads from the cache, and with `forward: on` writes,
+  explain, rollout;
+* informers while objects change and kinf-serve and both daemons are killed with SIGKILL: in the end
+  they have the API server's state, they have listed once, and nothing was answered with 410. They
+  are those of
 
       client-go            $KINF_CLIENT_GO, the program of tests/differential/clientgo
-      controller-runtime   $KINF_CONTROLLER_RUNTIME, that of tests/real/clients/controller-runtime (go build)
-      kube-rs              $KINF_KUBE_RS, that of tests/real/clients/kube-rs (cargo build); by lists, by streams, and metadata only
+      controller-runtime   $KINF_CONTROLLER_RUNTIME: tests/real/clients/controller-runtime (go build)
+      kube-rs              $KINF_KUBE_RS: tests/real/clients/kube-rs (cargo build); lists, streams, metadata only
       client-node          $KINF_CLIENT_NODE, a copy of tests/real/clients/node after npm install
-      Python               $KINF_PYTHON, an interpreter that has the package kubernetes
+      Python               $KINF_PYTHON, an interpreter with the package kubernetes
 
-* k9s ($KINF_K9S, the program) shows the pods, filters, describes and deletes, and shows one that was made after all three were
-  killed.
+* k9s ($KINF_K9S, the program) shows the pods, filters, describes and deletes, and shows one made
+  after all three were killed.
 
-A client whose variable is not set is skipped; the last line says which.
+A client without its variable is skipped; the last line names them.
 
 usage: KUBECONFIG=FILE tests/real/check_clients.py [--seconds N]      It creates and removes objects.
 """
@@ -147,7 +148,7 @@ def compare_writes(kubectl, through, kubeconfig, cluster):
 
 
 class Informer:
-    """A program that prints what it was given; `state` adds it up."""
+    """A program printing its events; `state` adds it up."""
 
     def __init__(self, name, argv, directory, first=""):
         self.name, self.out = name, directory / f"{name}.out"
@@ -180,7 +181,7 @@ SKIPPED = []
 
 
 def tool(variable):
-    """What the variable names; None if it is not set."""
+    """The variable's value; None if it is not set."""
     found = os.environ.get(variable)
     if not found:
         SKIPPED.append(variable)
@@ -188,7 +189,7 @@ def tool(variable):
 
 
 def informers(through, kubeconfig):
-    """Those that are here."""
+    """The available ones."""
     directory = through.store.directory
     token = Api(kubeconfig).headers["Authorization"].split()[1]
     if program := tool("KINF_CLIENT_GO"):
@@ -207,7 +208,7 @@ def informers(through, kubeconfig):
         yield Informer("python", [python, Path(__file__).with_name("python_client.py"), through.kubeconfig], directory)
 
 
-TRUTHS = []  # one for each list that this program has made
+TRUTHS = []  # one for each list made by this program
 
 
 class Changes:

@@ -1,13 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Compares `kinf describe` with kubectl's on a real API server, $KUBECONFIG, object by object and character by character
-apart from ages. The recorded objects, which belong together, are made again; tests/tables/record.py makes those in many
-states.
+"""Compares `kinf describe` with kubectl's on a real API server, $KUBECONFIG, object by object and
+character by character apart from ages. The recorded objects belong together, and are made again;
+tests/tables/record.py makes those in many states.
 
 usage: KUBECONFIG=FILE tests/real/check_describe.py [--keep] [--all] [--most N] [--record] [RESOURCE...]
-    --keep: make no objects; --all: print every difference and go on; --most: N objects of each kind; --record: write tests/describe/recorded.json, which
-    tests/scenario/test_describe.py compares with
+    --keep: make no objects; --all: print every difference and go on; --most: N objects of each
+    kind; --record: write tests/describe/recorded.json for tests/scenario/test_describe.py
 """
 
 import argparse
@@ -51,7 +50,7 @@ def make(server):
 
 
 def recorded(cluster, texts):
-    """All objects of the kinds that descriptions show, as they are, and kubectl's texts of those in `described`."""
+    """All objects of the kinds in descriptions, unchanged, and kubectl's texts of those in `described`."""
     items = []
     for kind in [*KINDS, "endpointslices.discovery.k8s.io", "resourcequotas", "limitranges", "leases.coordination.k8s.io",
                  "resourceslices.resource.k8s.io"]:
@@ -97,7 +96,7 @@ def main():
             for key in keys[:: max(1, len(keys) // args.most)]:
                 namespace, _, name = key.partition("/")
                 where = ["-n", namespace] if namespace else []
-                # A name is a prefix for kubectl if there is no object of exactly that name.
+                # A name is a prefix for kubectl if there is no object of exactly the name.
                 ours = comparable(store.kinf("describe", kind, name, *where, check=True).stdout)
                 theirs = cluster.kubectl("describe", kind, name, *where)
                 texts[f"{kind} {key.lstrip('/')}"] = theirs

@@ -1,10 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Runs both daemons with a real API server that is restarted, stopped, frozen, compacted, restored from a backup, and that
-revokes and grants rights, while objects change. Within 60 s after each fault the cache must equal the server exactly; at
-the end both daemons must be the processes that were started. up.sh and down.sh of TOOLS (lab.py) start the cluster for
-the test and stop it.
+"""Runs both daemons with a real API server while objects change. The server is restarted, stopped,
+frozen, compacted and restored from a backup, and revokes and grants rights. Within 60 s after each
+fault the cache must equal the server exactly; at the end both daemons must be the original
+processes. up.sh and down.sh of TOOLS (lab.py) start the cluster for the test and stop it.
 
 usage: tests/real/check_faults.py TOOLS DIRECTORY [--port 7443] [--only NAME[,NAME]]
 """
@@ -33,7 +32,7 @@ API_GROUPS = ["", "apps", GROUP]
 
 
 def role(*denied):
-    """A cluster role that may read the resources of all feeds but DENIED."""
+    """A cluster role to read the resources of all feeds but DENIED."""
     plurals = [feed.partition(".")[0] for feed in FEEDS if feed not in denied]
     rules = [{"apiGroups": API_GROUPS, "resources": plurals, "verbs": ["get", "list", "watch"]}]
     return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": READER}, "rules": rules}
@@ -81,7 +80,7 @@ class Faults:
     # ---- changes -------------------------------------------------------------------------------
 
     def change(self, api):
-        """Creates an object, changes one, and removes one that was created before."""
+        """Creates an object, changes one, and removes an earlier one."""
         self.count += 1
         namespace = NAMESPACES[self.count % 2]
         base = f"/api/v1/namespaces/{namespace}/configmaps"
@@ -174,8 +173,8 @@ class Faults:
         self.cluster.create(*(self.cluster.widget(n, f"o-{i}") for n in NAMESPACES for i in range(3)))
 
     def schema_gets_a_default(self):
-        """Each widget has another content then, and the resourceVersion that it had. Mostly the watch gets 410 after that, but
-        not while widgets change; then nothing but a list tells."""
+        """Each widget has another content then, and its old resourceVersion. Mostly the watch gets
+        410 after it, but not while widgets change; then nothing but a list tells."""
         crd = self.cluster.crd()
         schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
         kept = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

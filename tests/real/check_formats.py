@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Makes pods in a real API server, $KUBECONFIG, and compares what `kinf get` prints in the formats of -o with
-what kubectl prints, byte by byte. Then does so with the JSON and YAML of all objects of every kind of the cluster; where
-objects change meanwhile, those of the same resourceVersion are compared.
+"""Makes pods in a real API server, $KUBECONFIG, and compares the output of `kinf get` in the
+formats of -o with kubectl's, byte by byte. Then does so with the JSON and YAML of all objects of
+every kind of the cluster; where objects change meanwhile, those of the same resourceVersion are
+compared.
 
 usage: KUBECONFIG=FILE tests/real/check_formats.py
 """
@@ -66,7 +66,7 @@ def body(number):
     }  # fmt: skip
 
 
-# Between two items of a List in its text; and what names an object and its version in an item.
+# Between two items of a List in its text; and the patterns of an object's name and version in an item.
 BETWEEN = {"json": "\n        },\n        {\n", "yaml": "\n- "}
 NAMES = {
     "json": [re.compile(rf'^ {{16}}"{key}": "(.*?)",?$', re.M) for key in ("namespace", "name", "resourceVersion")],
@@ -99,7 +99,7 @@ class Formats:
         self.equal += 1
 
     def compare_objects(self, resource, form):
-        """Returns how many objects of a kind were compared; those that change all the time may have no common version."""
+        """Returns the number of compared objects of a kind; constantly changing ones may have no common version."""
         ours = self.store.kinf("get", resource, "-o", form, "--show-managed-fields", check=True, timeout=120).stdout
         theirs = self.cluster.kubectl("get", resource, "-A", "-o", form, "--show-managed-fields")
         if ours == theirs:

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Compares what `kinf get -o jsonpath=` and `-o custom-columns=` print with what kubectl prints, and their exit statuses, for random
-templates. The objects are copies of the pods of a real API server, $KUBECONFIG, as custom resources: no controller changes them.
-kubectl gives the values of a map in random order, so outputs of '..' and '.*' are compared without their order. Each difference must
-be one that docs/kubectl.md names, or an answer where kubectl refuses.
+"""Compares the output and exit status of `kinf get -o jsonpath=` and `-o custom-columns=` with
+kubectl's, for random templates. The objects are copies of the pods of a real API server,
+$KUBECONFIG, as custom resources: no controller changes them. kubectl gives the values of a map in
+random order, so outputs of '..' and '.*' are compared without their order. Each difference must be
+named in docs/kubectl.md, or be an answer where kubectl refuses.
 
 usage: KUBECONFIG=FILE tests/real/check_jsonpath.py [--templates N] [--seed N]
 """
@@ -33,7 +33,7 @@ NAMESPACE = f"kinf-check-jsonpath-{os.getpid()}"  # the one before may still be 
 GROUP = "kinf-check-jsonpath.example.com"
 PODS = 12
 
-# kubectl's reasons to refuse what kinf answers (docs/kubectl.md, Different).
+# kubectl's reasons to refuse, answered by kinf (docs/kubectl.md, Different).
 ANSWERED = {
     "several values": "can only compare one element at a time",
     "types": "incompatible types for comparison|invalid type for comparison",
@@ -42,7 +42,7 @@ ANSWERED = {
     "quotes": "unquote string|unterminated filter|unclosed array expect",
     "print": "can't print type",
 }
-# kinf's reasons to refuse what kubectl answers: it notices a mistake only when it meets such an object.
+# kinf's reasons to refuse, answered by kubectl: kubectl notices a mistake only at such an object.
 REFUSED = {
     "open range": "a range has no {end}",
     "constant": "expected a path, a number, true, false or a quoted text",

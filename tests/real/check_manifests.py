@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-packaging/kubernetes and `kinf config rbac` before a real API server, $KUBECONFIG of a throw-away cluster: each kustomization
-passes the server's dry run; base/rbac.yaml is what kinf makes of base/kinf.yaml; and for several configurations, an account
-that has exactly the roles that kinf prints fills all feeds, and may do nothing else.
+"""packaging/kubernetes and `kinf config rbac` before a real API server, $KUBECONFIG of a throw-away
+cluster: each kustomization passes the server's dry run; base/rbac.yaml is kinf's output for
+base/kinf.yaml; and for several configurations, an account with exactly the roles printed by kinf
+fills all feeds, and may do nothing else.
 
 usage: KUBECONFIG=FILE tests/real/check_manifests.py
 """
@@ -25,7 +25,7 @@ from harness.process import ROOT, program, run_command  # noqa: E402
 
 MANIFESTS = ROOT / "packaging/kubernetes"
 NAMESPACES = [f"{MARK}-a", f"{MARK}-b"]
-# Feeds, what the account may do also, what it may not: (verb, resource, namespace or "").
+# Feeds, further allowed actions, refused actions: (verb, resource, namespace or "").
 CASES = {
     "manifest": (yaml.safe_load((MANIFESTS / "base/kinf.yaml").read_text())["feeds"],
                  [("list", "pods", ""), ("get", "nodes", "")],
@@ -110,7 +110,7 @@ class Manifests:
             assert self.may(user, verb, what, namespace), (name, verb, what, namespace)
         for verb, what, namespace in denied:
             assert not self.may(user, verb, what, namespace), (name, verb, what, namespace)
-        # The namespace whose uid names the cluster was readable: a store without its uid would ask again at each start.
+        # The namespace with the cluster's uid was readable: a store without its uid would ask again at each start.
         assert run.stop() == 0
         self.cluster.kubectl("delete", "-f", "-", "--wait=false", body=text)
         return len(rows)

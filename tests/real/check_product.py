@@ -54,7 +54,7 @@ class BesideServer(Check):
 
 
 class ApiServer:
-    """The API server of a kubeconfig, and what it answers."""
+    """The API server of a kubeconfig, and its answers."""
 
     def __init__(self, kubeconfig):
         config = yaml.safe_load(Path(kubeconfig).read_text())
@@ -68,7 +68,7 @@ class ApiServer:
 
     @property
     def connection(self):
-        """That of the thread."""
+        """The thread's connection."""
         if not hasattr(self.kept, "connection"):
             self.kept.connection = self.connect()
         return self.kept.connection
@@ -132,7 +132,7 @@ class ApiServer:
         return self.call("GET", f"{KINDS[kind].root}/namespaces/{namespace}/{kind}")["items"]
 
     def touch(self, namespaces):
-        """At once, as a watch whose client reads nothing for a minute is ended."""
+        """At once: a watch is ended if its client reads nothing for a minute."""
         self.rounds += 1
         list(self.threads.map(self.touch_all, namespaces))
 
@@ -155,7 +155,7 @@ class ApiServer:
         return [answer.json for answer in ask(self.connection, row, namespace)]
 
     def expect(self, row, namespace, rv, n):
-        """Reads the watch in a thread: the API server ends those of clients that are behind."""
+        """Reads the watch in a thread: the API server ends the watches of slow clients."""
         watch = Watch(self.connect(), row, namespace, rv)
         initial = self.readers.submit(watch.initial if row["verb"] == "watch-list" else list)
         changes = self.readers.submit(lambda: initial.result() is not None and watch.changes(n))

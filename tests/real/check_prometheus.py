@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Prometheus' service discovery, through a kinf-serve that is filled from a real API server, $KUBECONFIG: one Prometheus finds
-the targets of each role twice, at the API server itself and through kinf-serve. Both must have the same labels: at the
-beginning, after changes, and after changes while kinf-serve was killed with SIGKILL. Prometheus is $KINF_PROMETHEUS, or that of
-PATH; it is skipped if there is none, or one without this service discovery, as Debian's. From the source:
-`go build -tags remove_all_sd,enable_kubernetes_sd ./cmd/prometheus`.
+"""Prometheus' service discovery, through a kinf-serve filled from a real API server, $KUBECONFIG:
+one Prometheus finds the targets of each role twice, at the API server itself and through
+kinf-serve. Both must have the same labels: at the beginning, after changes, and after changes while
+kinf-serve was killed with SIGKILL. Prometheus is $KINF_PROMETHEUS, or the one in PATH; it is
+skipped if there is none, or one without this service discovery, as Debian's. From the source: `go
+build -tags remove_all_sd,enable_kubernetes_sd ./cmd/prometheus`.
 
 usage: KUBECONFIG=FILE tests/real/check_prometheus.py      It creates and removes objects.
 """
@@ -39,7 +39,7 @@ def find_program():
     if not found:
         print("skipped: there is no prometheus ($KINF_PROMETHEUS)")
         sys.exit(0)
-    with tempfile.NamedTemporaryFile("w", suffix=".yml") as config:  # which has a mistake in any case
+    with tempfile.NamedTemporaryFile("w", suffix=".yml") as config:  # invalid in any case
         yaml.safe_dump({"scrape_configs": [{"job_name": "j", "kubernetes_sd_configs": [{"role": "none"}]}]}, config)
         tried = subprocess.run([found, f"--config.file={config.name}"], capture_output=True, text=True, timeout=60)
     if "kubernetes_sd_configs not found" in tried.stderr:
@@ -49,7 +49,7 @@ def find_program():
 
 
 class Objects:
-    """The objects that have targets. Addresses of pods and nodes are in their status, which nobody else writes here."""
+    """The target objects. Addresses of pods and nodes are in their status, with no other writer here."""
 
     def __init__(self, cluster):
         self.cluster = cluster

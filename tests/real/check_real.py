@@ -1,17 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Runs both daemons with a real API server, $KUBECONFIG, in which the test may change everything.
+"""Runs both daemons with a real API server, $KUBECONFIG, as a playground of the test.
 
-  1. It creates objects of several kinds, custom resources with odd values among them, and compares every object of the
-     cache with the server's answer: spelling of values, order of keys.
-  2. It changes objects for a while, kills the daemons at random, compares again, and runs `kinf verify --deep`.
-  3. It kills both daemons, changes objects, starts the daemons and compares again; the server's count of requests must
-     show no LIST.
-  4. It fills another store with the wildcard `all`: the feeds must be the resources of the server's discovery without
-     events, and every object must equal the server's.
+  1. It creates objects of several kinds, custom resources with odd values among them, and compares
+     every object of the cache with the server's answer: spelling of values, order of keys.
+  2. It changes objects for a while, kills the daemons at random, compares again, and runs `kinf
+     verify --deep`.
+  3. It kills both daemons, changes objects, starts the daemons and compares again; the server's
+     count of requests must show no LIST.
+  4. It fills another store with the wildcard `all`: the feeds must be the resources of the server's
+     discovery without events, and every object must equal the server's.
 
-It removes the objects that it created. usage: KUBECONFIG=FILE tests/real/check_real.py [--seconds 60] [--streaming]
+It removes its objects. usage: KUBECONFIG=FILE tests/real/check_real.py [--seconds 60] [--streaming]
 """
 
 import argparse
@@ -104,7 +104,7 @@ class Check:
         assert not failed, failed[0]
 
     def bookmarked(self):
-        """Changes an object of each feed, so that their versions are recent; waits until all feeds are live."""
+        """Changes an object of each feed, to make their versions recent; waits until all feeds are live."""
         for resource in PATHS:
             self.store.wait_live(resource, 60)
 

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Asks a real API server, $KUBECONFIG, and a kinf-serve that is filled from it the same requests and watches, and compares
-the answers byte by byte: status, headers that clients read, body. Masked are ages in tables, the resourceVersion of a
-list (a cache may be a little behind), the one in a continue token, and the host in /api.
+"""Sends the same requests and watches to a real API server, $KUBECONFIG, and to a kinf-serve filled
+from it, and compares the answers byte by byte: status, headers read by clients, body. Masked are
+ages in tables, the resourceVersion of a list (a cache may be a little behind), the one in a
+continue token, and the host in /api.
 
-Every difference must be in APART with its reason, and every reason there must still be needed; docs/serve.md lists them.
+Every difference must be in APART with its reason, and every reason there must still be needed;
+docs/serve.md lists them.
 
 usage: KUBECONFIG=FILE tests/real/check_serve.py [--keep] [NAME...]  (NAME: these requests only, with all bytes of both)
 """
@@ -186,7 +187,7 @@ def requests(rv):
         # S84: documents
         "api": "/api", "apis": "/apis", "api-v1": "/api/v1", "apps": "/apis/apps", "apps-v1": "/apis/apps/v1", "custom-group": f"/apis/{GROUP}", "custom-v1": f"/apis/{GROUP}/v1",
         "no-group": "/apis/none", "no-version": "/apis/apps/v9", "version": "/version", "version-slash": "/version/", "root": "/",
-        # watches that are refused before they begin
+        # watches refused before they begin
         "watch-initial": PODS + q(watch=1, sendInitialEvents="true"), "watch-initial-exact": PODS + q(watch=1, sendInitialEvents="true", resourceVersionMatch="Exact"),
         "watch-match": PODS + q(watch=1, resourceVersionMatch="NotOlderThan"), "watch-match-exact": PODS + q(watch=1, resourceVersionMatch="Exact", resourceVersion=1),
         "watch-rv": PODS + q(watch=1, resourceVersion="abc"), "watch-rv-long": PODS + q(watch=1, resourceVersion="9" * 30),
@@ -323,7 +324,7 @@ SOMETIMES = {
 }
 APART = {
     **SOMETIMES,
-    # Requests that kinf-serve does not serve.
+    # Requests not served by kinf-serve.
     "unknown-path": "every 404 is a Status that says why", "unknown-group": "names the feed to add", "unknown-resource*": "names the feed to add",
     "document-with-options": "names the feed to add", "bad-percent": "a Status in place of text", "impersonate-nobody": "403 in place of 400",
     "unknown-version": "names the feed to add", "unknown-custom": "names the feed to add", "no-group": "every 404 is a Status",
@@ -334,7 +335,7 @@ APART = {
     "accept-yaml": "JSON only", "accept-protobuf*": "objects in JSON only", "accept-metas-beta-protobuf": "protobuf of v1 only", "accept-cbor": "JSON only", "accept-html": "names JSON only", "accept-v9": "names JSON only",
     "accept-upper*": "names JSON only", "accept-other-group": "names JSON only", "accept-unknown-as": "names JSON only", "accept-garbage": "names JSON only", "accept-watch-yaml": "JSON only",
     "accept-watch-html": "names JSON only", "accept-metas-none": "items [] instead of null", "accept-discovery-html": "names JSON only",
-    # Requests that kinf-serve answers otherwise, on purpose.
+    # Requests answered otherwise by kinf-serve, on purpose.
     "accept-application": "application/* is JSON", "accept-quality-0": "q=0 is not acceptable", "export": "refused, as the API server did until 1.3x",
     "get-rv abc": "400 instead of 500", "watch-rv*": "400 instead of 500", "slash-*": "one path, one object", "encoded-slash": "one path, one object",
     "root-of-namespaces": "one path, one object", "token bm9uc2Vuc2U": "the JSON parser has other words", "no-token": "no anonymous user", "basic": "no anonymous user",
@@ -373,8 +374,8 @@ class Side:
 
 
     def converse(self, path, headers, said):
-        """Asks for a WebSocket, says SAID on it after a second, and returns what has come at its end: the head's lines that
-        clients read, and all bytes after it."""
+        """Asks for a WebSocket, says SAID on it after a second, and returns the data at its end:
+        the head's lines read by clients, and all bytes after it."""
         headers = {"connection": "Upgrade", "upgrade": "websocket", "origin": f"https://{self.address}", "authorization": "admin",
                    "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==", "sec-websocket-version": "13", **headers}
         headers["authorization"] = "Bearer " + {"admin": self.token, "viewer": self.viewer}.get(headers["authorization"], "nobody")
@@ -440,7 +441,7 @@ def masked(body):
 
 
 def parts(answer):
-    """What is compared of an answer."""
+    """The compared parts of an answer."""
     body = answer.body
     if answer.headers.get("content-encoding") == "gzip":
         import gzip
@@ -512,7 +513,8 @@ def frames(body):
 
 
 def lines(answer):
-    """The events of a watch; a bookmark comes when it comes, so that only the first one of a run counts, and its version does not."""
+    """The events of a watch; bookmarks come at any time, so only the first one of a run counts, and
+    its version does not."""
     found = []
     if answer.headers.get("content-type", "").startswith(PROTOBUF):
         for frame in frames(answer.body):
@@ -598,7 +600,7 @@ def check_sockets(check, server, serve):
 
 
 def check_progress(check, cluster, server, serve):
-    """Reads at the resourceVersion of another resource, which pods have not come to."""
+    """Reads at the resourceVersion of another resource, not reached by pods."""
     slowest = 0
     for name, path in {"list": PODS + "?resourceVersion={}", "exact": PODS + "?resourceVersion={}&resourceVersionMatch=Exact", "page": ALL + "?resourceVersion={}&limit=3",
                        "get": PODS + "/p0?resourceVersion={}", "token": PODS + "?continue={token}",

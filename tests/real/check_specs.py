@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Kubernetes' own specs of its API machinery (test/e2e/apimachinery) through a kinf-serve that is filled from a real API server,
-$KUBECONFIG, with `forward: on`. They run at the API server first: a spec that does not pass there does not count.
+"""Kubernetes' own specs of its API machinery (test/e2e/apimachinery) through a kinf-serve filled
+from a real API server, $KUBECONFIG, with `forward: on`. They run at the API server first: a spec
+does not count unless it passes there.
 
-Their program is built with Go from the module proxy, once, into the directory $KINF_SPECS (build/tools/specs), which takes
-10 minutes and 4 GiB of Go's caches. Without Go or the proxy the specs are skipped.
+Their program is built with Go from the module proxy, once, into the directory $KINF_SPECS
+(build/tools/specs). This takes 10 minutes and 4 GiB of Go's caches. Without Go or the proxy the
+specs are skipped.
 
 usage: KUBECONFIG=FILE tests/real/check_specs.py [WORD of a spec's name...]      It creates and removes namespaces.
 """
@@ -39,7 +40,7 @@ LEFT_OUT = {
     "MUST list and watch custom resources matching the field selector": "needs the pod of a webhook",
     "Aggregated APIServer": "needs the pod of an API server",
 }
-# {a spec that passes at the API server only: reason}
+# {a spec passed at the API server only: reason}
 APART = {}
 
 
@@ -73,7 +74,7 @@ def build():
 
 
 def run(program, kubeconfig, directory, words):
-    """{spec: (state, seconds, what failed)}"""
+    """{spec: (state, seconds, failed step)}"""
     report = directory / "report.json"
     either = lambda texts: "|".join(re.escape(text) for text in texts)
     done = subprocess.run(

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Fills a store with all resources of a real API server, $KUBECONFIG, and compares the tables of `kinf get` with kubectl's,
-character by character apart from ages: default, -o wide, labels, several kinds. tests/tables/record.py makes objects of
-each kind in many states; what it could make is compared.
+"""Fills a store with all resources of a real API server, $KUBECONFIG, and compares the tables of
+`kinf get` with kubectl's, character by character apart from ages: default, -o wide, labels, several
+kinds. tests/tables/record.py makes objects of each kind in many states; only objects it could make
+are compared.
 
 usage: KUBECONFIG=FILE tests/real/check_tables.py [--keep]    (--keep: make no objects)
 """
@@ -26,7 +26,7 @@ AGE = re.compile(r"(?<![\w.:/-])(\d+[smhdy]){1,2}(?![\w.:/-])")
 
 
 def ageless(text):
-    """Lines without their ages, which change, and with a single blank for the blanks after them."""
+    """Lines without their changing ages, and with a single blank for the blanks after them."""
     return [re.sub(r" +", " ", AGE.sub("AGE", line)).rstrip() for line in text.splitlines()]
 
 
@@ -52,7 +52,7 @@ class Tables:
         for resource, namespaced in sorted(paths.items()):
             every = ["-A"] if namespaced else []
             labels = ["--show-labels", "-L", "app,kubernetes.io/bootstrapping"]
-            if resource.startswith("ipaddresses"):  # the server sends a cell too many, which kubectl puts under a label
+            if resource.startswith("ipaddresses"):  # a cell too many; kubectl puts it under a label
                 labels = []
             for options in ([], ["-o", "wide"], labels, ["--no-headers"],
                             ["--show-kind", "-o", "wide"]):
@@ -84,7 +84,7 @@ def main():
         tables = Tables(cluster, store)
         tables.all(paths)
         tables.compare(["pods,services,deployments.apps"], ["pods,services,deployments.apps", "-A"])
-        # A custom resource may be in the category `all`, which the store does not know.
+        # A custom resource may be in the category `all`, unknown to the store.
         core = [name for name in cluster.kubectl("api-resources", "--categories=all", "-o", "name").split()
                 if "." not in name or name.split(".", 1)[1] in ("apps", "batch", "autoscaling")]
         tables.compare(["all", "-n", "tables"], [",".join(core), "-n", "tables"])

@@ -1,16 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Uses the product on a lifelike cluster, $KUBECONFIG: thousands of pods of all states, many kinds, names that need
-escapes, kinds that two groups have. tests/README.md says how such a cluster is started.
+"""Uses the product on a lifelike cluster, $KUBECONFIG: thousands of pods of all states, many kinds,
+names with escapes, kinds of two groups. tests/README.md describes the start of such a cluster.
 
-  exact    every object of every kind in the cache is the API server's, character by character, at one resourceVersion
-  churn    the cluster changes for a while and each process is killed again and again; then the cache has what the log of
-           the changes says, kinf-serve answers so, every object is exact, and no kill caused a list
-  kubectl  each kubectl of $KINF_KUBECTL prints through kinf-serve what it prints of the API server, for every kind
-  kinf     kinf prints what kubectl prints, for every kind: tables, YAML, JSON, names, jsonpath, custom columns
+  exact    every object of every kind in the cache is the API server's, character by character, at
+           one resourceVersion
+  churn    the cluster changes for a while and each process is killed again and again; then the
+           cache equals the log of the changes, kinf-serve answers so, every object is exact, and
+           no kill caused a list
+  kubectl  each kubectl of $KINF_KUBECTL prints the same through kinf-serve as from the API server,
+           for every kind
+  kinf     kinf prints the same as kubectl, for every kind: tables, YAML, JSON, names, jsonpath,
+           custom columns
 
-The last two need a cluster that stands still: its controllers are stopped.
+The last two need a cluster at rest: its controllers are stopped.
 
 usage: KUBECONFIG=FILE tests/real/check_world.py [--churn PROGRAM DIRECTORY] [--minutes M] [--rate R] [--most N]
        [--resources RESOURCE...] PART...
@@ -40,7 +43,7 @@ from harness import eventually  # noqa: E402
 from harness.process import program  # noqa: E402
 from harness.store import whole  # noqa: E402
 
-# Commands that print something else through kinf-serve, or as kinf, with the reasons.
+# Commands with another output through kinf-serve, or from kinf, with the reasons.
 APART = {
     "get flowschemas.flowcontrol.apiserver.k8s.io": "docs/serve.md: the server's table is by precedence, which pages can't be",
     "get ipaddresses.networking.k8s.io --show-labels": "the server sends a cell too many, which kubectl puts under LABELS",
@@ -113,7 +116,8 @@ class World:
 
     @staticmethod
     def items(text):
-        """The items as (kind of nothing, key, members) without kind and apiVersion, which lists of built-in kinds leave out."""
+        """The items as (kind of nothing, key, members) without kind and apiVersion (left out in
+        lists of built-in kinds)."""
         for item in dict(spelled(text))["items"] or []:
             members = [m for m in item if m[0] not in ("kind", "apiVersion")]
             meta = dict(dict(members)["metadata"])
@@ -162,7 +166,7 @@ class World:
         print(f"churn: {result['objects']} changed and {result['deleted']} deleted objects, {len(result['wrong'])} of them not as the log says, "
               "the same through kinf-serve and at the API server", flush=True)
         listed = re.findall(r' feed_listed feed="([^"]+)"', self.processes[1].log)
-        # A definition that changes takes the server's watch cache of its resource away.
+        # A changed definition takes the server's watch cache of its resource away.
         expired = re.findall(r' feed_failed feed="([^"]+)" kind="expired"', self.processes[1].log)
         again = {feed: listed.count(feed) for feed in set(listed) if listed.count(feed) > 1 + expired.count(feed)}
         assert not again, f"the reflector listed feeds more than once: {again}"
@@ -202,7 +206,7 @@ class World:
               f"({time.monotonic() - begun:.0f} s)", flush=True)
 
     def names(self, resource, most):
-        """Up to MOST objects of a resource, as arguments that name each."""
+        """Up to MOST objects of a resource, as arguments naming each."""
         # Keys from metadata: names may have any character but a slash.
         text = self.store.kinf("get", resource, "-o", "json", check=True).json["items"]
         metas = [item["metadata"] for item in text]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The throw-away cluster: the objects that check_real.py creates, changes and removes."""
+"""The throw-away cluster: the objects created, changed and removed by check_real.py."""
 
 import json
 import random
@@ -48,7 +48,7 @@ class Cluster:
         return self.kubectl("get", "--raw", path)
 
     def lists_of(self, resource):
-        """The number of LISTs of RESOURCE that the server has counted."""
+        """The server's count of LISTs of RESOURCE."""
         name, _, group = resource.partition(".")
         wanted = (f'verb="LIST"', f'resource="{name}"', f'group="{group}"', 'subresource=""')
         total = 0
@@ -58,7 +58,7 @@ class Cluster:
         return int(total)
 
     def all_paths(self):
-        """{plural[.group]: path} of all resources that can be listed and watched, in the preferred version."""
+        """{plural[.group]: path} of all resources with list and watch, in the preferred version."""
         roots = [("", ["/api/v1"])]
         for group in json.loads(self.raw("/apis"))["groups"]:
             versions = [group["preferredVersion"], *group["versions"]]
@@ -75,7 +75,7 @@ class Cluster:
     # ---- objects -------------------------------------------------------------------------------
 
     def make_namespaces(self, *names, labels=None):
-        """Makes namespaces that take pods: without a controller nobody gives them a service account."""
+        """Makes namespaces ready for pods: no controller gives them a service account."""
         for name in names:
             for kind, meta in (("Namespace", {"name": name, "labels": labels or {}}),
                                ("ServiceAccount", {"name": "default", "namespace": name})):
@@ -83,7 +83,8 @@ class Cluster:
                     {"apiVersion": "v1", "kind": kind, "metadata": meta}))
 
     def create(self, *objects):
-        """Creates an object. JSON text is a widget, sent without kubectl, which would change the spelling of numbers."""
+        """Creates an object. JSON text is a widget, sent without kubectl, since kubectl would
+        change the spelling of numbers."""
         for text in (obj for obj in objects if isinstance(obj, str)):
             namespace = json.loads(text)["metadata"]["namespace"]
             self.kubectl("create", "--raw", f"/apis/{GROUP}/v1/namespaces/{namespace}/widgets", "-f", "-", body=text)
@@ -102,7 +103,7 @@ class Cluster:
         }
 
     def widget(self, namespace, name):
-        """The text of a custom resource, without a schema, that has every odd value."""
+        """The text of a custom resource, without a schema, with every odd value."""
         values = [pair for pair in ODD_VALUES if pair[0] not in UNSTORABLE]
         return odd_widget(name, namespace, values).replace("example.com/v1", f"{GROUP}/v1")
 

@@ -36,7 +36,7 @@ def objects_of(listed):
 
 
 def differences(ours, theirs):
-    """Sentences that describe the differences of two results of objects_of()."""
+    """Sentences describing the differences of two results of objects_of()."""
     for key in sorted(ours.keys() - theirs.keys()):
         yield f"{key}: in the cache only"
     for key in sorted(theirs.keys() - ours.keys()):

@@ -77,7 +77,7 @@ class Templates:
         return "".join(self.pick(self.action, self.action, lambda: self.pick(*TEXTS))() for _ in range(self.random.randint(1, 3)))
 
     def some(self, n):
-        """N different templates that an argument can hold."""
+        """N different templates, possible as arguments."""
         found = {}
         while len(found) < n:
             found.setdefault(self.template())

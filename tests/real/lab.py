@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-An etcd and a kube-apiserver for the test, which may damage them. The scripts up.sh and down.sh of a directory of tools
-start and stop them: `up.sh DIR PORT`, `down.sh DIR [kas] [etcd]`. In DIR they keep kubeconfig, kas.pid, etcd.pid and
-etcd's data in etcd/; etcd listens on PORT + 1000.
+"""An etcd and a kube-apiserver for the test to damage. The scripts up.sh and down.sh of a directory
+of tools start and stop them: `up.sh DIR PORT`, `down.sh DIR [kas] [etcd]`. In DIR they keep
+kubeconfig, kas.pid, etcd.pid and etcd's data in etcd/; etcd listens on PORT + 1000.
 """
 
 import base64
@@ -30,7 +29,7 @@ class Lab:
         subprocess.run([self.tools / script, self.directory, *args], check=True, stdout=subprocess.DEVNULL, timeout=600)
 
     def up(self):
-        """Starts the servers that do not run, and waits until the API server is ready."""
+        """Starts the stopped servers, and waits until the API server is ready."""
         self._run("up.sh", str(self.port))
         return self
 
@@ -74,7 +73,7 @@ class Lab:
 
 
 class Api:
-    """Sends requests as the administrator, on one connection that is opened again after a failure."""
+    """Sends requests as the administrator, on one connection, opened again after a failure."""
 
     def __init__(self, kubeconfig):
         config = yaml.safe_load(Path(kubeconfig).read_text())
@@ -108,7 +107,7 @@ class Api:
 
 
 class Churn:
-    """Changes objects in the background during a `with` block; ignores requests that fail."""
+    """Changes objects in the background during a `with` block; ignores failed requests."""
 
     def __init__(self, kubeconfig, change, pause=0.1):
         self.api, self.change, self.pause = Api(kubeconfig), change, pause

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watch of the Python client library, as its examples have it: lists, watches, comes back. Prints a JSON line for each event and
-for each list; check_clients.py runs it with an interpreter that has the library. usage: python_client.py KUBECONFIG"""
+"""The watch of the Python client library, as its examples have it: lists, watches, comes back.
+Prints a JSON line for each event and for each list; check_clients.py runs it with an interpreter
+with the library. usage: python_client.py KUBECONFIG"""
 
 import json
 import sys
