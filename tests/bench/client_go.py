@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares kinf with client-go's informer on one real API server with some 20,000 pods.
 
-KINF_BASELINE names its measuring program, KUBECONFIG the cluster. Runs are paired: in each round every
-contender syncs once, one after the other, so that all see the machine in the same moods.
+KINF_BASELINE names its measuring program, KUBECONFIG the cluster. Runs are paired: in each round
+every contender syncs once, one after the other: all see the machine in the same moods.
 """
 
 import http.client
@@ -50,7 +50,7 @@ class Server:
         return text
 
     def lists_of_pods(self):
-        """The number of LISTs of pods that the server has answered since its start."""
+        """The number of LISTs of pods answered by the server since its start."""
         metrics = self.ask("GET", "/metrics").decode()
         found = re.findall(r'^apiserver_request_total\{([^}]*)\} (\S+)', metrics, re.M)
         return sum(float(n) for labels, n in found if 'resource="pods"' in labels and 'verb="LIST"' in labels)
@@ -125,7 +125,7 @@ def syncs(build, kubeconfig, rounds):
 
 
 def restart(build, kubeconfig):
-    """The number of LISTs of pods that the server answers when both daemons start again."""
+    """The number of LISTs of pods after a restart of both daemons."""
     server = Server(kubeconfig)
     with Place(build, kubeconfig) as place:
         start(place)

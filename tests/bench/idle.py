@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPU that an idle reflector and processor use with 1,024 feeds; a part of the synthetic table. usage: idle.py BUILD [SECONDS]
+"""CPU of an idle reflector and processor with 1,024 feeds; a part of the synthetic table. usage:
+idle.py BUILD [SECONDS]
 
-One resource in 1,024 namespaces: 1,024 watches against the simulator, which sends a bookmark a minute on
-each, as an API server does. Nothing else happens while it is measured.
+One resource in 1,024 namespaces: 1,024 watches against the simulator. It sends a bookmark a minute
+on each, as an API server does. Nothing else happens while it is measured.
 """
 
 import re
@@ -82,7 +83,7 @@ def percent_of_a_core(daemons, seconds):
 
 
 def measure(build, seconds=SECONDS):
-    """Percent of a core that each daemon uses: {"reflector": .., "processor": ..}."""
+    """Percent of a core used by each daemon: {"reflector": .., "processor": ..}."""
     allow_connections()
     with Place(build) as place, Cluster(place) as cluster:
         kubeconfig = place.directory / "kubeconfig"

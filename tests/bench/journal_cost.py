@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a change costs in a journal, by kind, from a store: docs/past.md has a table of it.
+"""The cost of a change in a journal, by kind, from a store: docs/past.md has a table of it.
 
 usage: journal_cost.py [--zlib] KINF --store DIR [FEED=CHANGES_A_DAY...]
 
-A change is a version that a later one has replaced, or a deletion; first versions are the state, not its history. LMDB puts a row of
-more than about 2 KiB into pages of its own, so bytes on disk are whole pages for those. --zlib: how small each body gets
-alone, and with the version before it as dictionary, as a delta would.
+A change is a replaced version, or a deletion; first versions are the state, not its history. LMDB
+puts a row of more than about 2 KiB into pages of its own, so bytes on disk are whole pages for
+those. --zlib: how small each body gets alone, and with the version before it as dictionary, as a
+delta would.
 """
 
 import collections

@@ -29,7 +29,7 @@ def run(argv, timeout=3600, **kwargs):
 
 
 def measured(argv, **kwargs):
-    """Runs a measuring program, whose last line is JSON."""
+    """Runs a measuring program with JSON in its last line."""
     return json.loads(run(argv, **kwargs).splitlines()[-1])
 
 
@@ -44,7 +44,7 @@ def cpu_seconds(pid):
 
 
 def anonymous_bytes(pid):
-    """Anonymous memory, which no other process shares; store files and rings do not count."""
+    """Unshared anonymous memory; store files and rings do not count."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) * 1024
@@ -52,10 +52,10 @@ def anonymous_bytes(pid):
 
 
 def unshared_bytes(pid, store):
-    """The exact memory that only this process maps, without the files of STORE.
+    """The exact memory mapped by this process only, without the files of STORE.
 
-    The kernel counts a page of a file as private while only one process maps it. All readers share the pages of the
-    store and its rings, so files with these paths are left out.
+    The kernel counts a page of a file as private while only one process maps it. All readers share
+    the pages of the store and its rings, so files with these paths are left out.
     """
     total, ours = 0, False
     for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
@@ -99,7 +99,7 @@ class Daemon:
             raise RuntimeError(f"{self.popen.args[0]} has ended with {self.popen.returncode}")
 
     def stop_sampling(self):
-        """Stops the sampling, for phases that measure latencies. A precaution: in paired runs it made no difference."""
+        """Stops the sampling, for measurements of latencies. A precaution: in paired runs it made no difference."""
         self.ended.set()
         self.thread.join()
 
@@ -112,7 +112,7 @@ class Daemon:
 
 
 class Place:
-    """A new store with its configuration, in a directory that is removed at the end."""
+    """A new store with its configuration, in a directory removed at the end."""
 
     CONFIG = """\
 store: {store}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rebuild of the index, and what a follower of a changing feed notices of it."""
+"""A rebuild of the index, and its effect on a follower of a changing feed."""
 
 import json
 import shutil
@@ -11,7 +11,8 @@ POLL_SECONDS = 0.002
 
 
 def start(place):
-    """Removes the index and starts a processor that builds it again. Returns (processor, seconds until readers have it)."""
+    """Removes the index and starts a processor to build it again. Returns (processor, seconds until
+    readers have it)."""
     current = place.store / "index" / "CURRENT"
     place.stop()
     shutil.rmtree(place.store / "index")
@@ -28,7 +29,7 @@ def start(place):
 
 
 class Follower:
-    """A writer that changes the feed, and a handler of an informer that gets each change."""
+    """A writer changing the feed, and an informer's handler of its changes."""
 
     def __init__(self, place, n, count):
         argv = [place.program("bench/latency"), place.store, place.runtime, n, count, RATE, "handler", "hold"]

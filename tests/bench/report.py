@@ -38,7 +38,7 @@ def add_synthetic(table, synthetic):
 
 def add_size(table, n, figures):
     read, first = figures["read"], figures["first_list"]
-    barred = n == 100000  # the size for which reading has targets
+    barred = n == 100000  # the size with targets for reading
 
     def per_second(what, value, bar, applies=True):
         table.add(f"{n}: {what}", f"{value / 1e6:.2f} M/s", f"{bar} M/s" if applies else "",

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what a scrape of the metrics costs, in CPU and in time: GET /metrics of kinf-serve, and `kinf metrics` for a file.
+"""Measures the cost of a scrape of the metrics, in CPU and in time: GET /metrics of kinf-serve, and
+`kinf metrics` for a file.
 
 A simulated cluster of OBJECTS pods, 20 feeds, 10 followers with named cursors.
 

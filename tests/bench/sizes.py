@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what the store and the daemons need for N synthetic pods of 6 kB: the table in docs/operations.md, Sizes and costs.
+"""Measures the store's and the daemons' needs for N synthetic pods of 6 kB: the table in
+docs/operations.md, Sizes and costs.
 
 usage: tests/bench/sizes.py [BUILD (build/release)] [N ... (1000 10000 100000)]
 """

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures kinf-serve, and kube-apiserver beside it, by swarms of clients (swarm.c). usage: swarm.py BUILD [PART...]
+"""Measures kinf-serve, and kube-apiserver beside it, by swarms of clients (swarm.c). usage:
+swarm.py BUILD [PART...]
 
-Parts: events, reads, restart, server, beside, informer; without any, all of them. `server` and `beside` need a real API
-server with some 20,000 pods: KUBECONFIG names its kubeconfig, and the directory of that file has kas.pid. With it `restart`
-also counts the lists there, and `informer` measures both servers. `informer` needs KINF_BASELINE, the measuring program of
-client-go.
-SWARM_WATCHES (1000), SWARM_TLS (10000) and SWARM_CHANGES (200) are numbers.
+Parts: events, reads, restart, server, beside, informer; without any, all of them. `server` and
+`beside` need a real API server with some 20,000 pods: KUBECONFIG names its kubeconfig, with kas.pid
+in the same directory. With it `restart` also counts the lists there, and `informer` measures both
+servers. `informer` needs KINF_BASELINE, the measuring program of client-go. SWARM_WATCHES (1000),
+SWARM_TLS (10000) and SWARM_CHANGES (200) are numbers.
 """
 
 import json
@@ -102,7 +103,7 @@ def names(server, place):
 
 
 def filled(build):
-    """A store of synthetic pods, in which swarm.c makes the changes, with a processor and a kinf-serve."""
+    """A store of synthetic pods, changed by swarm.c, with a processor and a kinf-serve."""
     place = Place(build)
     place.daemon("kinf-processor").stop_sampling()
     place.fill(PODS, "wait")
@@ -160,7 +161,7 @@ def beside(build):
 
 
 def relay(build, option=""):
-    """kinf of the real API server, whose feed of pods has OPTION."""
+    """kinf of the real API server; its feed of pods has OPTION."""
     place = Place(build, os.environ["KUBECONFIG"])
     if option:
         place.config.write_text(place.config.read_text().replace("resource: pods\n", f"resource: pods\n    {option}\n"))
@@ -196,7 +197,7 @@ def informer(build):
 
 
 class Stayers:
-    """A swarm of watches that come back when they are lost."""
+    """A swarm of watches, opened again when lost."""
 
     def __init__(self, ours, protocol, n):
         argv = (ours.place.program("bench/swarm"), ours.pid, protocol, ours.tcp, "", "stay", live(ours), n, 120)
@@ -204,7 +205,7 @@ class Stayers:
             [str(w) for w in argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def read(self):
-        """The next line; an end before it is an error that says how the swarm ended."""
+        """The next line; an end before it is an error with the swarm's own end."""
         line = self.popen.stdout.readline()
         if line:
             return line.strip()

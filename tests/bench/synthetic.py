@@ -41,8 +41,7 @@ def filled(place, n, *words):
 
 
 def holding(place, *words):
-    """(memory, line): the unshared memory of a process that holds the objects it has read, less that of a sleeping
-    process; and the line that it printed."""
+    """(memory, line): the unshared memory of a process holding its objects, less a sleeping process's; and its line."""
     empty = subprocess.Popen(["sleep", "600"])
     reader = subprocess.Popen([str(w) for w in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     line = reader.stdout.readline().split()
@@ -57,7 +56,7 @@ def holding(place, *words):
 
 
 def holding_reader(place, n):
-    """The memory of a process that has read all objects."""
+    """The memory of a process after reading all objects."""
     return holding(place, place.program("bench/read"), place.store, n, "hold")[0]
 
 
@@ -102,8 +101,8 @@ def first_get(place):
 
 
 def latencies(place, n):
-    """Medians of several runs, since the median of one run may be twice that of the next."""
-    os.sync()  # writes the dirty pages of the lists before, which would disturb the measurement
+    """Medians of several runs, since single medians vary by a factor of two."""
+    os.sync()  # writes the dirty pages of the earlier lists: they would disturb the measurement
     command = [place.program("bench/latency"), place.store, place.runtime, n, *LATENCY]
     hops = [place.program("bench/hops"), *LATENCY]
     runs = [{**measured(hops), **measured(command), **measured([*command, "handler"])} for _ in range(LATENCY_RUNS)]

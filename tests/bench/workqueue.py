@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the work queue with client-go's, which tests/bench/peer measures if Go and its modules are installed."""
+"""Compares the work queue with client-go's (measured by tests/bench/peer if Go and its modules are installed)."""
 
 import os
 import shutil

@@ -28,7 +28,7 @@ def split(call):
 
 
 def shape(call):
-    """The parts of a call in which both sides must agree."""
+    """The parts of a call common to both sides."""
     kind = call["call"]
     if kind == "update":
         return "update", call["old"], call["rv"], call.get("oldValue"), call.get("value"), call["uid"]
@@ -44,17 +44,18 @@ def by_key(handler, calls):
         if "key" in call and not is_resync(call):
             found[call["key"]] += [shape(part) for part in split(call)]
     if handler.selector != "-" and handler.over_a_relist:
-        # An object that left the filter with a new uid does not show any more that the uid changed.
+        # The new uid of an object no longer shows if it left the filter.
         found = {key: [each[:4] if each[0] == "delete" else each for each in shapes] for key, shapes in found.items()}
     if handler.by_serve:
-        # kinf-serve gives a watch the deletes that a relist revealed as deletions, under the watch's own last RV.
+        # kinf-serve sends a relist's deletes to a watch as deletions, under the watch's own last RV.
         found = {key: [("delete", *each[2:4]) if each[0] == "delete" else each for each in shapes]
                  for key, shapes in found.items()}
     return defaultdict(list, found)
 
 
 def walk(name, calls):
-    """Asserts that each call fits the one before it for the same object. Returns {key: resourceVersion} after the last."""
+    """Asserts that each call fits the previous one for the same object. Returns {key:
+    resourceVersion} after the last."""
     state = {}
     for call in calls:
         if "key" not in call:
@@ -73,7 +74,7 @@ def walk(name, calls):
 
 
 def check_sync(name, calls):
-    """Asserts that there is one sync, after all initial calls, and that no initial call is a change."""
+    """Asserts one sync, after all initial calls, and no initial call as a change."""
     kinds = [call["call"] for call in calls]
     need(kinds.count("sync") == 1, name, "synced", kinds.count("sync"), "times")
     need("lapped" not in kinds, name, "lapped")

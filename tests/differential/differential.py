@@ -47,7 +47,7 @@ class Handler:
 
 
 class Side(Process):
-    """One of the two programs, and the calls that it printed, by handler."""
+    """One of the two programs, and its printed calls, by handler."""
 
     def __init__(self, name, argv, store):
         super().__init__(name, argv, store.directory, store.env)
@@ -107,14 +107,14 @@ class Run:
         ]
 
     def server(self):
-        """The options of client-go's program that name its server."""
+        """The options of client-go's program for its server."""
         if not self.by_serve:
             return ["--server", self.simulator.url]
         serve = self.store.process("kinf-serve", [program("kinf-serve"), "--config", self.store.config, "-v"]).start()
         serve.wait_log("daemon_started")
         addresses = (self.store.path / "serve" / "addresses").read_text().splitlines()
         address = next(line.split(" ")[2] for line in addresses if line.startswith("api https "))
-        # A kinf-serve that is started again must be at the same address.
+        # A restarted kinf-serve must be at the same address.
         self.store.config.write_text(self.store.config.read_text().replace("127.0.0.1:0", address))
         self.serve = serve
         self.daemons = [*self.daemons, serve]
@@ -204,13 +204,13 @@ class Run:
         handler.removed = True
         for side in self.sides:
             side.tell("remove", handler.name)
-        if handler.ended_at_rest:  # before anything changes, which one of them might still get
+        if handler.ended_at_rest:  # before any change, for one of them might still get it
             eventually(lambda: all(side.calls(handler)[-1]["call"] == "removed" for side in self.sides), PATIENCE, "the removal")
 
     def outage(self, expired):
         """Objects change while the server is away. EXPIRED: the server then has no history of these changes."""
         self.rest()
-        time.sleep(1.2)  # client-go lists again after a watch without events that ended within a second
+        time.sleep(1.2)  # client-go lists again after a watch without events ended within a second
         for handler in self.live:
             handler.over_a_relist |= expired
         self.simulator.down()
@@ -219,13 +219,13 @@ class Run:
             self.simulator.compact()
         self.simulator.up()
         if self.random.random() < 0.5:
-            if expired:  # each lists when it comes back, and has not seen what changed before that
+            if expired:  # each lists at its return, and has missed the earlier changes
                 self.rest()
             self.changes()
         self.rest()
 
     def resync(self):
-        """Waits until both programs have resynced every handler that asked for it; no other handler may be resynced."""
+        """Waits until both programs have resynced every handler with a resync; no other handler may be resynced."""
         self.rest()
         truth = self.simulator.truth(RESOURCE)
 
@@ -314,7 +314,7 @@ class Run:
 
 
     def check_served(self):
-        """client-go has listed once, and has come back from every kill with a watch that went on."""
+        """client-go has listed once, and has returned from every kill with a continued watch."""
         self.serve.stop()
         served = [line for line in self.serve.log.splitlines() if "request_served" in line]
         lists = [line for line in served if "watch=" not in line or "sendInitialEvents=true" in line]

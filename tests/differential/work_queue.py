@@ -23,8 +23,8 @@ ENDS = [[], ["shutdown"], ["drain"], ["drain", "shutdown"], ["shutdown", "drain"
 
 
 def script(chance):
-    """Operations of a controller: keys are added at any time; what was handed out is done in any order, sometimes twice,
-    sometimes with the key added again meanwhile."""
+    """Operations of a controller: keys are added at any time; keys in work are done in any order,
+    sometimes twice, sometimes with the key added again meanwhile."""
     keys = [f"k{n}" for n in range(chance.randint(1, 4))]
     steps = []
     for _ in range(LENGTH):

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pods as a table: one dictionary a pod, for pandas or anything else that takes rows.
+"""Pods as a table: one dictionary a pod, for pandas or another consumer of rows.
 
     python3 pods_table.py                 pods and restarts of each node; with pandas if it is installed
     python3 pods_table.py --csv           all rows
 
-Only the fields that are asked for are decoded; everything is read from one snapshot.
+Only the requested fields are decoded; everything is read from one snapshot.
 """
 
 import csv

@@ -1,14 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Makes the objects of tests/tables/data/RESOURCE.json again, each kind that an API server prints specially in many states,
-and records the server's Table of each kind there, with the objects. tests/unit/test_tables.c compares kinformer's cells with
-them. A new state is a row {"object": {...}} that is added to such a file by hand, before it is recorded.
+"""Makes the objects of tests/tables/data/RESOURCE.json again, each kind with a special table in an
+API server in many states, and records the server's Table of each kind there, with the objects.
+tests/unit/test_tables.c compares kinformer's cells with them. A new state is a row {"object":
+{...}} added to such a file by hand, before it is recorded.
 
     KUBECONFIG=FILE tests/tables/record.py [--only RESOURCE]
 
-$KUBECONFIG is a throw-away API server with all APIs (--runtime-config=api/all=true, --feature-gates=AllAlpha=true,
-AllBeta=true), and without kubelet and controllers, which would change the states.
+$KUBECONFIG is a throw-away API server with all APIs (--runtime-config=api/all=true,
+--feature-gates=AllAlpha=true, AllBeta=true), and without kubelet and controllers: they would change
+the states.
 """
 
 import argparse
@@ -62,7 +63,7 @@ def columns_of(server, resource, version):
 
 
 def table(server, path):
-    """(time in ns, the Table with whole objects). The answer is made within one second, so that ages are known."""
+    """(time in ns, the Table with whole objects). The answer is made within one second: the ages are known."""
     while True:
         time.sleep((1.15 - time.time() % 1) % 1)
         now = time.time_ns()

@@ -53,7 +53,7 @@ class Server:
         return document
 
     def resources(self):
-        """{plural[.group]: (path, kind, namespaced)} of all that can be listed, in the preferred version."""
+        """{plural[.group]: (path, kind, namespaced)} of all resources with list, in the preferred version."""
         roots = [("", ["/api/v1"])]
         for group in self.get("/apis")["groups"]:
             versions = [group["preferredVersion"], *group["versions"]]
@@ -74,9 +74,9 @@ class Server:
         return self.request("PUT", path + "/status", current)
 
     def create(self, paths, resource, recorded):
-        """
-        Makes an object as it was RECORDED, with its status; one that was being deleted stays because it has a finalizer.
-        One that is there already is left as it is. Returns its uid. PATHS: of resources(), which is asked again for new ones.
+        """Makes an object as it was RECORDED, with its status; an object in deletion stays because
+        of its finalizer. An existing one is left as it is. Returns its uid. PATHS: of resources(),
+        asked again for new ones.
         """
         if resource not in paths:
             paths.update(self.resources())
