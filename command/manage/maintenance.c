@@ -46,7 +46,8 @@ static void maintenance_show(void *ticker, uint64_t done, uint64_t total, const 
 	ticker_show(ticker, done, total, unit);
 }
 
-void maintenance_note(void *ticker, const char *text)
+/* Prints a daemon's note (struct control_handler); TICKER: the one on the terminal, or NULL. */
+static void maintenance_note(void *ticker, const char *text)
 {
 	if (ticker)
 		ticker_clear(ticker);

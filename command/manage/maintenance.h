@@ -27,9 +27,6 @@ int maintenance_ask(struct home *home, enum home_role role, const char *command,
 int maintenance_ask_serve(const struct home *home, const char *command, const char *argument,
 	char ret_text[CONTROL_SIZE]);
 
-/* Prints a daemon's note (struct control_handler); TICKER: the one on the terminal, or NULL. */
-void maintenance_note(void *ticker, const char *text);
-
 /* Checks that this process runs as the store's owner: the daemons can't use another user's files.
  * Returns: 0; -EPERM. */
 int maintenance_check_owner(const struct home *home);

@@ -10,7 +10,8 @@
 #include "common/log.h"
 #include "common/proc.h"
 
-const char *failure_state(int error)
+/* Returns the daemon's state while ERROR lasts, with the remedy if there is one. */
+static const char *failure_state(int error)
 {
 	switch (error) {
 	case -ENOSPC:

@@ -33,9 +33,6 @@ struct failure {
 	uint32_t logged[FAILURE_SENTENCES]; /* checksums of the sentences */
 };
 
-/* Returns the daemon's state while ERROR lasts, with the remedy if there is one. */
-const char *failure_state(int error);
-
 /* Sets state and error of the status page, and logs TEXT once per time of failing. */
 void failure_add(struct failure *failure, struct stats *stats, int error, const char *text);
 

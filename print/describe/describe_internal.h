@@ -86,7 +86,6 @@ void describe_volume_source(
 void describe_any(struct describe *d); /* all fields of an object without a table */
 void describe_fields(struct describe *d); /* all fields of d->here */
 void describe_events(struct describe *d);
-void describe_pods_status(struct describe *d); /* of a controller: numbers of pods in each phase */
 
 /* ---- the engine --------------------------------------------------------- */
 

@@ -71,7 +71,7 @@ static bool work_selector(struct describe *d, struct buf *text)
 	return strcmp(buf_cstr(text), "<none>") != 0;
 }
 
-void describe_pods_status(struct describe *d)
+static void describe_pods_status(struct describe *d)
 {
 	CLEANUP(buf_release) struct buf selector = BUF_INIT;
 	struct work_pods pods = {.uid = describe_get(d, "metadata.uid")};

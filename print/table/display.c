@@ -36,7 +36,8 @@ static int display_json_scalar(const struct value *value, char *scratch, struct 
 	return FOUND;
 }
 
-int display_text(const struct value *value, struct buf *out)
+/* Appends a scalar as its text, a string without quotes, a map or list as compact JSON. */
+static int display_text(const struct value *value, struct buf *out)
 {
 	char scratch[VALUE_SCRATCH];
 	struct bytes text;

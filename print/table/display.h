@@ -10,8 +10,6 @@
  * as value_scalar_text(). */
 int display_scalar(const struct value *value, char *scratch, struct bytes *ret_text);
 
-/* Appends a scalar as its text, a string without quotes, a map or list as compact JSON. */
-int display_text(const struct value *value, struct buf *out);
 /* Appends the same as one line, as display_bytes() does. */
 int display_line(const struct value *value, struct buf *out);
 

@@ -178,7 +178,8 @@ static void feeds_give_turns(struct feeds *feeds, uint64_t now)
 	}
 }
 
-bool feeds_may_list(const struct feeds *feeds)
+/* Returns whether a list may begin now. */
+static bool feeds_may_list(const struct feeds *feeds)
 {
 	struct list_turns t;
 

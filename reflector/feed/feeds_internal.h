@@ -7,7 +7,6 @@
 #include "reflector/feed/feeds_entry.h"
 
 #define FEEDS_MAGIC       0x46454453u
-#define FEEDS_DAMAGED     64
 #define FEEDS_RETRY_FIRST UINT64_C(1000000000)
 
 /* A feed of the configuration. */
@@ -80,18 +79,7 @@ struct feeds {
 	struct feeds_columns columns;
 	struct buf order;   /* of discovery, as the journal has or gets it */
 	bool order_changed; /* it may differ from the journal's */
-	uint64_t damaged
-		/* seqs of damaged records that the log has named; the oldest is replaced */
-		[FEEDS_DAMAGED];
-	size_t n_damaged;
-	uint64_t restored_ns; /* when rows of feeds were stored again last; 0: never */
-	uint64_t heads_ns;    /* from then on a report has all heads read again */
 };
-
-/* ---- feeds.c ------------------------------------------------------------ */
-
-/* Returns whether a list may begin now. */
-bool feeds_may_list(const struct feeds *feeds);
 
 /* ---- configured.c ------------------------------------------------------- */
 

@@ -82,7 +82,8 @@ static bool session_enter_outage(struct session *session)
 	return true;
 }
 
-void session_leave_outage(struct session *session)
+/* The feed no longer counts as hit by an outage. */
+static void session_leave_outage(struct session *session)
 {
 	if (session->counted)
 		session->shared->outage->failing--;

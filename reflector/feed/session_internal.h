@@ -100,8 +100,6 @@ void session_step(struct session *session, struct feed_input in, struct feed_act
 void session_step_and_do(struct session *session, struct feed_input in);
 void session_perform(struct session *session, const struct feed_action *action);
 
-/* The feed no longer counts as hit by an outage. */
-void session_leave_outage(struct session *session);
 /* The watch is accepted, or a list has ended: this run has heard of the feed. */
 void session_set_heard(struct session *session);
 /* Sets the feed's error until session_set_well; a feed with an error is not live. */
@@ -126,13 +124,8 @@ void session_stream_go_on(struct session *session);
 
 /* ---- session_work.c ----------------------------------------------------- */
 
-/* Returns whether the feed watches and its journal is still at FROM. If it is and RV is newer,
- * moves on to RV: nothing of the feed has changed between. */
-bool session_move_on(struct session *session, struct bytes from, struct bytes rv);
-
 /* Monotonic time of the next progress request, UINT64_MAX: none. */
 uint64_t session_progress_at(const struct session *session);
-void session_progress_start(struct session *session);
 
 /* Plans the next renewal: the feed's RV is new now. */
 void session_plan_renewal(struct session *session, uint64_t now_ns);

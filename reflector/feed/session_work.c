@@ -122,7 +122,9 @@ static bool session_has_rv(struct session *session, uint64_t *ret_rv)
 	return *text >= '0' && *text <= '9' && !*end && *ret_rv != UINT64_MAX;
 }
 
-bool session_move_on(struct session *session, struct bytes from, struct bytes rv)
+/* Returns whether the feed watches and its journal is still at FROM. If it is and RV is newer,
+ * moves on to RV: nothing of the feed has changed between. */
+static bool session_move_on(struct session *session, struct bytes from, struct bytes rv)
 {
 	struct feed_action action;
 	uint64_t have;
@@ -182,7 +184,7 @@ uint64_t session_progress_at(const struct session *session)
 	return session->wanted && !session->progress ? session->progress_ns : UINT64_MAX;
 }
 
-void session_progress_start(struct session *session)
+static void session_progress_start(struct session *session)
 {
 	uint64_t have, now = proc_monotonic_ns();
 

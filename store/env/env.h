@@ -209,8 +209,6 @@ int txn_place(struct txn *txn, struct bytes value, uint64_t *ret_offset);
 int txn_at(struct txn *txn, uint64_t offset, size_t size, struct bytes *ret_value);
 /* Lets the CPU prefetch the beginning of the value at OFFSET. */
 void txn_prefetch(struct txn *txn, uint64_t offset);
-/* Lets the kernel begin to read the missing pages of the SIZE bytes at OFFSET. */
-void txn_announce(struct txn *txn, uint64_t offset, uint64_t size);
 /* Returns true after env_expect_random(). */
 bool txn_reads_by_page(const struct txn *txn);
 

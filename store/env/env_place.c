@@ -125,7 +125,8 @@ void txn_prefetch(struct txn *txn, uint64_t offset)
 		__builtin_prefetch(map->address + offset + i * CACHE_LINE); /* never faults */
 }
 
-void txn_announce(struct txn *txn, uint64_t offset, uint64_t size)
+/* Lets the kernel begin to read the missing pages of the SIZE bytes at OFFSET. */
+static void txn_announce(struct txn *txn, uint64_t offset, uint64_t size)
 {
 	CHECK_OBJ(txn, TXN_MAGIC);
 	/* only saves time, whatever its result */

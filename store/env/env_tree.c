@@ -26,7 +26,6 @@
 #include "common/err.h"
 #include "store/env/env_page.h"
 
-#define FREE_DB    0 /* LMDB's number of the list of free pages */
 #define META_PAGES 2
 
 struct tree {

@@ -21,7 +21,9 @@
 
 /* ---- faults and arrays -------------------------------------------------- */
 
-bool verify_is_expired(const struct verify *v)
+/* Returns whether pages of the files were taken away (replaced.h): earlier findings may come of
+ * it. */
+static bool verify_is_expired(const struct verify *v)
 {
 	return (v->journal_txn && txn_is_given_up(v->journal_txn)) ||
 	       (v->snapshot && txn_is_given_up(snapshot_index_txn(v->snapshot)));

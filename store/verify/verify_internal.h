@@ -60,9 +60,6 @@ struct verify {
 	size_t n_chosen;
 };
 
-/* Returns whether pages of the files were taken away (replaced.h): earlier findings may come of
- * it. */
-bool verify_is_expired(const struct verify *v);
 void verify_fault(struct verify *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Counts a negative result of the code under check as a fault. Returns: 0; only -ENOMEM and the
  * like and ERR_SNAPSHOT_EXPIRED are passed on. */
