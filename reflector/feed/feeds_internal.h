@@ -100,6 +100,8 @@ size_t retired_find(const struct feeds *feeds, const struct entry *entry);
 void resolve_at(struct feeds *feeds, struct configured_feed *w, uint64_t time_ns);
 /* Asks discovery for the entries due. Errors are the journal's. */
 int resolve_due(struct feeds *feeds);
+/* Tells whether the feed of W has other short names than RESOURCE. */
+bool resolve_is_renamed(const struct configured_feed *w, const struct resource *resource);
 /* Shows in W's status row, and once in the log, why it has no feed. */
 void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, const char *why);
 void resolve_hide(struct feeds *feeds, struct configured_feed *w);

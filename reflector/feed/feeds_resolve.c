@@ -113,13 +113,32 @@ static int resolve_add_feed(
 	return 0;
 }
 
+/* Short names may change while everything else of a custom resource stays. */
+static int resolve_take_aliases(struct feeds *feeds, struct session *session, const char *aliases)
+{
+	struct recorder *recorder = feeds->shared.recorder;
+	const struct feed_definition *d = session_definition(session);
+
+	if (strcmp(d->aliases, aliases) == 0)
+		return 0;
+	int r = recorder_begin(recorder);
+	if (r < 0)
+		return r;
+	r = journal_set_aliases(feeds->journal, d->id, aliases);
+	if (r < 0)
+		return recorder_fail(recorder, r);
+	if (r == 0)
+		recorder_changed(recorder);
+	return session_set_aliases(session, aliases);
+}
+
 /* W is known to mean DEFINITION: it goes on with its session, takes a retired one, or gets a new
  * feed. */
 static int resolve_settle(
 	struct feeds *feeds, struct configured_feed *w, struct feed_definition *definition)
 {
 	if (w->session && definition_same(session_definition(w->session), definition))
-		return 0;
+		return resolve_take_aliases(feeds, w->session, definition->aliases);
 	if (w->session) {
 		int r = retired_add(feeds, w);
 
@@ -132,7 +151,7 @@ static int resolve_settle(
 		if (!old->removed && !old->rolled_back &&
 			definition_same(session_definition(old->session), definition)) {
 			configured_take(feeds, w, retired_take(feeds, i));
-			return 0;
+			return resolve_take_aliases(feeds, w->session, definition->aliases);
 		}
 	}
 	return resolve_add_feed(feeds, w, definition);
@@ -146,6 +165,24 @@ void resolve_at(struct feeds *feeds, struct configured_feed *w, uint64_t time_ns
 	w->ask_ns = time_ns;
 	if (time_ns < feeds->resolve_ns)
 		feeds->resolve_ns = time_ns;
+}
+
+bool resolve_is_renamed(const struct configured_feed *w, const struct resource *resource)
+{
+	return w->session &&
+	       strcmp(session_definition(w->session)->aliases, resource->aliases) != 0;
+}
+
+/* Tells whether discovery has other names for the resource of the written entry W. */
+static bool resolve_has_other_names(const struct feeds *feeds, const struct configured_feed *w)
+{
+	struct resource found;
+
+	if (w->wildcard || !w->session) /* wildcard_take() looks at those of wildcards */
+		return false;
+	int r = discovery_known(feeds->shared.discovery, w->entry.resource, &found);
+	err_ignore(r, "the feed keeps the names that it has");
+	return r == FOUND && resolve_is_renamed(w, &found);
 }
 
 /* Returns a time uniform in [PAUSE, 2 * PAUSE) from now, the same for all entries waiting for one
@@ -229,7 +266,8 @@ void feeds_discovered(struct feeds *feeds, int result)
 	for (size_t i = 0; i < feeds->n_configured; i++) {
 		struct configured_feed *w = &feeds->configured[i];
 
-		if (w->verified || (result < 0 && w->ask_ns != UINT64_MAX))
+		if (w->verified ? result < 0 || !resolve_has_other_names(feeds, w)
+				: result < 0 && w->ask_ns != UINT64_MAX)
 			continue;
 		resolve_at(feeds, w, 0); /* before a feed lists that waited for the same answer */
 		if (result < 0)

@@ -191,7 +191,7 @@ static int wildcard_take(void *arg, const struct resource *resource)
 				w->entry.resource = entry.resource;
 				entry.resource = was;
 				/* Another version than before: discovery prefers its first. */
-				if (!same)
+				if (!same || resolve_is_renamed(w, resource))
 					resolve_at(feeds, w, 0);
 			} else if (!w &&
 				   feeds->n_configured + feeds->n_wildcards >= STATS_FEEDS_MAX) {

@@ -411,16 +411,27 @@ void session_free(struct session **session)
 	*session = NULL;
 }
 
+static int session_replace_text(const char **text, const char *value)
+{
+	char *copy = strdup(value);
+
+	if (!copy)
+		return err_set(-ENOMEM, "a feed's names");
+	free((void *)*text);
+	*text = copy;
+	return 0;
+}
+
 int session_rename(struct session *session, const char *name)
 {
-	char *copy = strdup(name);
-
 	CHECK_OBJ(session, SESSION_MAGIC);
-	if (!copy)
-		return err_set(-ENOMEM, "a feed's name");
-	free((void *)session->definition.name);
-	session->definition.name = copy;
-	return 0;
+	return session_replace_text(&session->definition.name, name);
+}
+
+int session_set_aliases(struct session *session, const char *aliases)
+{
+	CHECK_OBJ(session, SESSION_MAGIC);
+	return session_replace_text(&session->definition.aliases, aliases);
 }
 
 void session_set_resync(struct session *session, uint64_t resync_ns)

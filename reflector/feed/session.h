@@ -64,9 +64,10 @@ int session_new(const struct session_shared *shared, const struct feed_definitio
 	const struct feed_checkpoint *checkpoint, uint32_t page_size, struct session **ret_session);
 void session_free(struct session **session);
 
-/* Its texts live as long as the session; session_rename changes the name. */
+/* Its texts live as long as the session, except those that these change. */
 const struct feed_definition *session_definition(const struct session *session);
 int session_rename(struct session *session, const char *name);
+int session_set_aliases(struct session *session, const char *aliases);
 
 /* Notes that the open transaction sets this resync. If that transaction fails the journal's resync
  * is unknown (SESSION_NO_RESYNC in the definition); session_committed() confirms it. */

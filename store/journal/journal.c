@@ -324,10 +324,20 @@ int journal_add_feed(
 	return 0;
 }
 
-/* Stores the definition with this NAME, RESYNC_NS and COLUMNS, each unless it is NULL. Returns: 0;
- * END: nothing changes; errors. */
-static int journal_change_definition(struct journal *journal, uint32_t feed, const char *name,
-	const uint64_t *resync_ns, const char *columns)
+/* New values of a definition, each unless it is NULL. */
+struct definition_change {
+	const char *name, *aliases, *columns;
+	const uint64_t *resync_ns;
+};
+
+static bool journal_text_differs(const char *stored, const char *text)
+{
+	return text && strcmp(stored, text) != 0;
+}
+
+/* Returns: 0; END: nothing changes; errors. */
+static int journal_change_definition(
+	struct journal *journal, uint32_t feed, const struct definition_change *change)
 {
 	CLEANUP(buf_release) struct buf texts = BUF_INIT;
 	struct feed_definition definition;
@@ -343,34 +353,45 @@ static int journal_change_definition(struct journal *journal, uint32_t feed, con
 		r = definition_read(feed, stored, &texts, &definition);
 	if (r < 0)
 		return journal->error = r;
-	if (!name && (!resync_ns || definition.resync_ns == *resync_ns) &&
-		(!columns || strcmp(definition.columns, columns) == 0))
+	if (!change->name && !journal_text_differs(definition.aliases, change->aliases) &&
+		!journal_text_differs(definition.columns, change->columns) &&
+		(!change->resync_ns || definition.resync_ns == *change->resync_ns))
 		return END;
-	if (columns)
-		definition.columns = columns;
-	if (name)
-		definition.name = name;
-	if (resync_ns)
-		definition.resync_ns = *resync_ns;
+	if (change->name)
+		definition.name = change->name;
+	if (change->aliases)
+		definition.aliases = change->aliases;
+	if (change->columns)
+		definition.columns = change->columns;
+	if (change->resync_ns)
+		definition.resync_ns = *change->resync_ns;
 	journal->meta_changed = true; /* tells journal_abort() of a change */
 	return journal->error = journal_put_definition(journal, &definition);
 }
 
 int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name)
 {
-	return journal_change_definition(journal, feed, name, NULL, NULL);
+	return journal_change_definition(journal, feed, &(struct definition_change){.name = name});
 }
 
 int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns)
 {
-	int r = journal_change_definition(journal, feed, NULL, &resync_ns, NULL);
+	int r = journal_change_definition(
+		journal, feed, &(struct definition_change){.resync_ns = &resync_ns});
 
 	return r == END ? 0 : r;
 }
 
 int journal_set_columns(struct journal *journal, uint32_t feed, const char *columns)
 {
-	return journal_change_definition(journal, feed, NULL, NULL, columns);
+	return journal_change_definition(
+		journal, feed, &(struct definition_change){.columns = columns});
+}
+
+int journal_set_aliases(struct journal *journal, uint32_t feed, const char *aliases)
+{
+	return journal_change_definition(
+		journal, feed, &(struct definition_change){.aliases = aliases});
 }
 
 int journal_define_feed(struct journal *journal, const struct feed_definition *definition)

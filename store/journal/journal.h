@@ -235,8 +235,10 @@ int journal_add_feed(
 /* Renames a feed's entry in the configuration; sets its resync. The feed stays the same one. */
 int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name);
 int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns);
-/* Stores the columns of the feed's resource. Returns: 0; END: they are stored already; errors. */
+/* Store the columns and the short names of the feed's resource. Return: 0; END: they are stored
+ * already; errors. */
 int journal_set_columns(struct journal *journal, uint32_t feed, const char *columns);
+int journal_set_aliases(struct journal *journal, uint32_t feed, const char *aliases);
 
 /* Replaces the definition of the feed DEFINITION->id, also its identity: for a journal that nobody
  * has read yet. */
