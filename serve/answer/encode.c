@@ -80,7 +80,7 @@ int answer_form_init(struct answer_request *request)
 			.version = bytes_str(d->version),
 			.resource = bytes_str(d->resource),
 			.columns = buf_bytes(&columns),
-			.stored = d->columns};
+			.stored = __atomic_load_n(&d->columns, __ATOMIC_ACQUIRE)};
 
 		if (r == 0)
 			r = printer_new(&kind, &request->printer);

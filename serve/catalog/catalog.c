@@ -100,6 +100,11 @@ static void earlier_remember(
 
 /* ---- feeds -------------------------------------------------------------- */
 
+struct catalog_text {
+	struct catalog_text *next;
+	char text[];
+};
+
 void catalog_release(struct catalog_feed **feed)
 {
 	struct catalog_feed *f = TAKE(*feed);
@@ -110,6 +115,10 @@ void catalog_release(struct catalog_feed **feed)
 	floor_release(&f->forwarded);
 	timeline_release(&f->timeline);
 	free(f->texts);
+	for (struct catalog_text *next, *text = f->later; text; text = next) {
+		next = text->next;
+		free(text);
+	}
 	free(f);
 }
 
@@ -148,6 +157,33 @@ static int catalog_copy_definition(
 	return 0;
 }
 
+/* Replaces a text of the definition. Workers read it meanwhile, so the old one stays. */
+static int catalog_replace_text(struct catalog_feed *feed, const char **text, const char *value)
+{
+	size_t size = strlen(value) + 1;
+
+	if (strcmp(*text, value) == 0)
+		return 0;
+	struct catalog_text *later = malloc(sizeof(*later) + size);
+	if (!later)
+		return err_set(-ENOMEM, "feed '%s'", feed->definition.name);
+	memcpy(later->text, value, size);
+	later->next = feed->later;
+	feed->later = later;
+	__atomic_store_n(text, later->text, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Takes what may change in the definition of a known feed. */
+static int catalog_refresh_definition(
+	struct catalog_feed *feed, const struct feed_definition *definition)
+{
+	struct feed_definition *d = &feed->definition;
+	int r = catalog_replace_text(feed, &d->aliases, definition->aliases);
+
+	return r < 0 ? r : catalog_replace_text(feed, &d->columns, definition->columns);
+}
+
 static struct catalog_feed *catalog_by_id(const struct catalog *c, uint32_t id)
 {
 	size_t i = ARRAY_PLACE(c->feeds, c->n, ->id, id);
@@ -155,16 +191,19 @@ static struct catalog_feed *catalog_by_id(const struct catalog *c, uint32_t id)
 	return i < c->n && c->feeds[i]->id == id ? c->feeds[i] : NULL;
 }
 
-/* Adds a new feed. Ids only grow. */
+/* Adds a new feed, or refreshes a known one. Ids only grow. */
 static int catalog_take_definition(void *argument, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
 	struct catalog *c = argument;
 	char name[EARLIER_NAME];
 
-	if (catalog_by_id(c, definition->id) || checkpoint->phase == FEED_REMOVED)
+	struct catalog_feed *feed = catalog_by_id(c, definition->id);
+	if (feed)
+		return catalog_refresh_definition(feed, definition);
+	if (checkpoint->phase == FEED_REMOVED)
 		return 0;
-	struct catalog_feed *feed = calloc(1, sizeof(*feed));
+	feed = calloc(1, sizeof(*feed));
 	if (!feed)
 		return err_set(-ENOMEM, "feed '%s'", definition->name);
 	const struct earlier_feed *earlier = earlier_find(c, definition, name);

@@ -28,8 +28,10 @@ struct catalog;
 struct catalog_feed {
 	unsigned references; /* atomic */
 	uint32_t id;
-	struct feed_definition definition; /* constant, and so is the coverage */
+	/* Constant, and so is the coverage; but aliases and columns may become other texts. */
+	struct feed_definition definition;
 	char *texts;
+	struct catalog_text *later; /* texts that came later; each lives as long as the feed */
 	struct coverage coverage;
 	struct timeline timeline;
 	uint64_t shown;  /* the feeder's: the newest visible entry */

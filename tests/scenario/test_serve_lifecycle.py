@@ -10,7 +10,7 @@ import pytest
 
 from harness import eventually
 from harness.objects import pod
-from harness.serve import Serve
+from harness.serve import TABLE, Serve
 from harness.store import whole
 
 PODS = "/api/v1/pods"
@@ -51,6 +51,53 @@ def test_watches_of_a_feed_that_is_removed_end_and_its_reads_name_it(serve):
     eventually(lambda: serve.ask(MAPS).status == 200, what="the feed is back")
     with serve.watch(f"{MAPS}?watch=1&resourceVersion=0") as watch:
         assert watch.next()[:2] == ("ADDED", "m")
+
+
+def test_short_names_and_columns_follow_the_definition(simulator, store):
+    """As after `kubectl apply` of a definition with other ones; the definitions themselves are not in the cache."""
+    group, definitions = "late.example.com", "customresourcedefinitions.apiextensions.k8s.io"
+    feeds = [f"{plural}.{group}" for plural in ("gadgets", "gizmos")]
+
+    def define(short, column):
+        for feed in feeds:
+            plural = feed.split(".")[0]
+            kind = plural[:-1].capitalize()
+            simulator.add_kind(group=group, version="v1", resource=plural, kind=kind, singular=plural[:-1], shortName=short + plural[:2])
+            simulator.put(feed, {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "a", "namespace": "web"}})
+            columns = [{"name": column, "type": "string", "jsonPath": ".metadata.name"}]
+            simulator.put(definitions, {"metadata": {"name": feed}, "spec": {
+                "group": group, "versions": [{"name": "v1", "additionalPrinterColumns": columns}]}})
+
+    def shown(serve):
+        names = {r["name"]: r["shortNames"] for r in serve.ask(f"/apis/{group}/v1").json["resources"]}
+        columns = serve.ask(f"/apis/{group}/v1/gadgets", accept=TABLE).json["columnDefinitions"]
+        return names, [c["name"] for c in columns]
+
+    def called(name):
+        return store.kinf("get", name, "-o", "name").stdout
+
+    simulator.add_kind(group="apiextensions.k8s.io", version="v1", resource="customresourcedefinitions",
+                       kind="CustomResourceDefinition", namespaced=False)
+    define("x", "Old")
+    # One resource is named, the other one is a wildcard's.
+    store.configure(whole(feeds[0]), whole(f"*.{group}"), recheck="200ms", backoff={"min": "20ms", "max": "100ms"}, serve={"listen": ["unix"]})
+    _, reflector = store.daemons()
+    for feed in feeds:
+        store.wait_equal(simulator, feed)
+    serve = Serve(store, simulator)
+    eventually(lambda: shown(serve) == ({"gadgets": ["xga"], "gizmos": ["xgi"]}, ["Name", "Old"]))
+
+    simulator.down()
+    for feed in feeds:
+        simulator.remove_kind(feed)
+    define("y", "New")
+    simulator.compact()
+    simulator.up()
+    eventually(lambda: shown(serve)[0] == {"gadgets": ["yga"], "gizmos": ["ygi"]}, what="the short names of now")
+    assert called("ygi") == f"gizmo.{group}/a\n" and called("yga") == f"gadget.{group}/a\n" and called("xga") == ""
+    reflector.kill()  # the next one reads the definitions at once, this one after ten minutes
+    store.reflector()
+    eventually(lambda: shown(serve)[1] == ["Name", "New"], what="the columns of now")
 
 
 def test_reload_of_a_copy_does_not_reach_the_kinf_serve_of_the_original(serve):
