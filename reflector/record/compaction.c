@@ -70,6 +70,7 @@ void compaction_slice(struct compaction *c, bool may_end)
 	int r = journal_copy_slice(c->copy, SLICE);
 	control_progress(c->call, journal_copy_done(c->copy) >> 20,
 		journal_copy_total(c->copy) >> 20, "MiB");
+	c->is_complete = r == 0;
 	if (r == 0 && may_end)
 		r = journal_copy_end(c->copy, c->journal);
 	else if (r == 0)

@@ -17,6 +17,7 @@ struct compaction {
 	struct journal *journal;
 	struct journal_copy *copy; /* NULL: none runs */
 	struct control_call *call; /* the command; NULL: none */
+	bool is_complete;          /* the copy has every entry, and waits until it may end */
 	struct bloat bloat;
 	uint64_t begun_ns;
 };

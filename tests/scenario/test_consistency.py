@@ -2,6 +2,8 @@
 """consistencyCheck: the reflector compares the journal with the server's objects of the same resourceVersion."""
 
 import json
+import time
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +29,10 @@ def watching(simulator, store, *feeds, **settings):
     simulator.wait_watching("pods")
     simulator.forget_requests()
     return reflector
+
+
+def sleeps(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
 
 LOST = {
@@ -71,6 +77,25 @@ def test_a_refused_check_is_silent_and_causes_no_relist(simulator, store):
     simulator.clear_faults()
     eventually(lambda: any(r["status"] == 200 for r in checks(simulator)), what="a check that succeeds")
     assert not relists(simulator) and "warning" not in reflector.log
+
+
+def test_a_copy_of_the_journal_waits_for_a_check_at_rest(simulator, store):
+    """The server hangs during the check. The reflector's loop went round without a pause until the check ended."""
+    simulator.create("pods", 20)
+    stuck = simulator.fault(verb="list", resource="pods", path="Match=Exact", stallAt=10)
+    reflector = watching(simulator, store, whole("pods"))
+    eventually(lambda: simulator.fault_hits(stuck))
+    compact = store.follower("compact", name="compact")
+    eventually(lambda: len(list((store.path / "journal").glob("gen-*"))) == 2)
+    asleep = []
+    for _ in range(60):
+        asleep.append(sleeps(reflector.pid))
+        time.sleep(0.005)
+    assert sum(asleep) > 40 and compact.running, asleep
+    simulator.clear_faults()
+    simulator.drop()
+    assert compact.wait(20) == 0
+    store.wait_equal(simulator, "pods")
 
 
 def test_a_check_with_an_oversized_token_is_repeated_once_a_period(simulator, store):
