@@ -703,6 +703,9 @@ void auth_self_decide(struct auth_self *self, struct exchange *x, const struct a
 		pending->has_second = *a->name && question_make(&pending->second, x, a, true);
 		good = !*a->name || pending->has_second;
 	}
+	if (first.headers_size > QUESTION_HEADERS_MAX)
+		decision = (struct auth_decision){
+			AUTH_UNAUTHENTICATED, "", "the credentials are larger than 32 KiB"};
 	bool decided = true;
 	if (good) {
 		*ret_pending = pending; /* before the function can be called on this thread */

@@ -10,8 +10,6 @@
 #include "common/value/json.h"
 #include "common/value/yaml.h"
 
-#define HEADERS_MAX ((size_t)32 << 10)
-
 void question_release(struct question *question)
 {
 	buf_release(&question->bytes);
@@ -125,7 +123,7 @@ bool question_make(struct question *question, const struct exchange *x,
 	question_put_attributes(question, a, with_name);
 	if (!review || certificate)
 		buf_str(out, "}}");
-	return buf_error(out) == 0 && question->headers_size <= HEADERS_MAX;
+	return buf_error(out) == 0 && question->headers_size <= QUESTION_HEADERS_MAX;
 }
 
 /* ---- implications ------------------------------------------------------- */

@@ -49,6 +49,8 @@ struct question {
 	bool review;
 };
 
+#define QUESTION_HEADERS_MAX ((size_t)32 << 10)
+
 /* Makes the question of X, with the attributes' name or without it. Returns whether there is memory
  * and the headers are not too large; the caller releases QUESTION in any case. */
 bool question_make(struct question *question, const struct exchange *x,

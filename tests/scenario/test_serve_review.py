@@ -92,6 +92,8 @@ def test_tokens_are_reviewed_and_their_users_rights_count(review):
     assert denied.message == 'pods is forbidden: User "u2" cannot list resource "pods" in API group "" in the namespace "web"'
     assert review.ask(PODS, token="unknown").status == 401
     assert review.ask(PODS).status == 401
+    huge = review.ask(PODS, token="T" * (40 << 10))
+    assert (huge.status, huge.message) == (401, "Unauthorized")
     assert {authorization for _, authorization, _ in review.api.reviews} == {"Bearer OWN"}
 
 
