@@ -16,9 +16,9 @@
 #include "serve/worker.h"
 
 #define LINK_MAGIC         0x6c696e6bu
-#define CONNECT_TIMEOUT_MS 5000L
+#define CONNECT_TIMEOUT_MS 10000L /* net/http's for a handshake: a busy server needs seconds */
 #define OUT_SIZE           ((size_t)16 << 10)
-#define IDLE_MAX           8
+#define IDLE_MAX           32
 #define IDLE_NS            (UINT64_C(30) * 1000000000) /* kube-apiserver: 90 s or more */
 #define EVENTS_MAX         64
 #define SOCKET_OF_CURL     (UINT64_C(1) << 63) /* in an event: libcurl's, not a link's */
@@ -26,11 +26,12 @@
 struct upstream_link {
 	uint32_t magic;
 	struct upstream_links *links;
-	struct upstream_link *next, **at; /* of all, or of the idle ones */
+	struct upstream_link *next, **at; /* of one list of `links` */
+	struct upstream_link **holder;    /* where the caller has it; used ones only */
 	CURL *easy;
 	struct upstream_lists lists;
 	enum upstream_link_state state;
-	bool was_idle, closed;
+	bool fresh, was_idle, closed;
 	int fd;              /* of an open connection, libcurl's own; -1 */
 	uint64_t generation; /* of the server */
 	uint64_t idle_ns;    /* since when */
@@ -47,7 +48,8 @@ struct upstream_links {
 	int runtime_fd, epoll;
 	CURLM *multi;
 	struct upstream_server server;
-	struct upstream_link *used, *idle, *closed; /* the newest idle link first */
+	/* The newest first. A spare one is being opened for a request that got another one. */
+	struct upstream_link *used, *spare, *idle, *closed;
 	unsigned n_idle;
 	bool running;
 	struct serve_timer timer; /* of libcurl */
@@ -55,6 +57,104 @@ struct upstream_links {
 };
 
 /* ---- lists of links ----------------------------------------------------- */
+
+static void link_free(struct upstream_link *link)
+{
+	if (link->fd >= 0)
+		(void)epoll_ctl(link->links->epoll, EPOLL_CTL_DEL, link->fd, NULL);
+	if (link->easy) {
+		/* It may not have been added. This closes the connection. */
+		(void)curl_multi_remove_handle(link->links->multi, link->easy);
+		curl_easy_cleanup(link->easy);
+	}
+	upstream_lists_release(&link->lists);
+	free(link->out);
+	link->magic = 0;
+	free(link);
+}
+
+/* Frees LINK, off all lists; after the run if there is one, because an event may name it. */
+static void link_discard(struct upstream_link *link)
+{
+	link->closed = true;
+	if (link->links->running)
+		CHAIN_ADD(&link->links->closed, link);
+	else
+		link_free(link);
+}
+
+static void link_drop_idle(struct upstream_link *link)
+{
+	CHAIN_REMOVE(link);
+	link->links->n_idle--;
+	link_discard(link);
+}
+
+static int link_watch(struct upstream_link *link, int operation, int fd)
+{
+	struct epoll_event event = {
+		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = link};
+
+	return epoll_ctl(link->links->epoll, operation, fd, &event);
+}
+
+/* The oldest request whose connection is still being opened; NULL: none. */
+static struct upstream_link *link_waiting(const struct upstream_links *links)
+{
+	struct upstream_link *oldest = NULL;
+
+	for (struct upstream_link *link = links->used; link; link = link->next)
+		if (link->state == UPSTREAM_CONNECTING && !link->fresh)
+			oldest = link;
+	return oldest;
+}
+
+/* Gives the open LINK, off all lists, to the request that WAITING was opened for. */
+static void link_hand_over(struct upstream_link *link, struct upstream_link *waiting)
+{
+	struct upstream_links *links = link->links;
+
+	link->ready = waiting->ready;
+	link->context = waiting->context;
+	link->holder = waiting->holder;
+	link->was_idle = true;
+	*link->holder = link;
+	CHAIN_ADD(&links->used, link);
+	(void)link_watch(link, EPOLL_CTL_MOD, link->fd); /* it can be written: ready() is called */
+	CHAIN_REMOVE(waiting);
+	waiting->ready = NULL;
+	CHAIN_ADD(&links->spare, waiting);
+}
+
+/* Finds a use for the open LINK, off all lists: the oldest request that waits, or a later one. A
+ * server with no time for handshakes would else fail requests that its connections could take. */
+static void link_rest(struct upstream_link *link)
+{
+	struct upstream_links *links = link->links;
+	struct upstream_link *waiting = link_waiting(links);
+
+	if (link->generation != links->server.generation) {
+		link_discard(link);
+	} else if (waiting) {
+		link_hand_over(link, waiting);
+	} else if (links->n_idle >= IDLE_MAX) {
+		link_discard(link);
+	} else {
+		link->idle_ns = proc_monotonic_ns();
+		CHAIN_ADD(&links->idle, link);
+		if (links->n_idle++ == 0)
+			serve_timer_set(&links->idle_timer, link->idle_ns + IDLE_NS);
+	}
+}
+
+/* Returns true if the server has neither ended the connection nor sent anything. */
+static bool link_is_silent(struct upstream_link *link)
+{
+	uint8_t byte;
+	size_t n;
+
+	return curl_easy_recv(link->easy, &byte, 1, &n) == CURLE_AGAIN;
+}
 
 /* ---- libcurl's side ----------------------------------------------------- */
 
@@ -88,8 +188,6 @@ static int link_on_timer(CURLM *multi, long timeout_ms, void *arg)
 /* The connection of LINK is there, or has failed. */
 static void link_connected(struct upstream_link *link, CURLcode code)
 {
-	struct epoll_event event = {
-		.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = link};
 	curl_socket_t fd = CURL_SOCKET_BAD;
 
 	if (code == CURLE_OK)
@@ -97,46 +195,21 @@ static void link_connected(struct upstream_link *link, CURLcode code)
 	link->state = UPSTREAM_FAILED;
 	if (code && !*link->error) /* mostly libcurl has written there more than this says */
 		(void)snprintf(link->error, sizeof(link->error), "%s", curl_easy_strerror(code));
-	else if (!code && (fd == CURL_SOCKET_BAD ||
-				  epoll_ctl(link->links->epoll, EPOLL_CTL_ADD, fd, &event) < 0))
+	else if (!code && (fd == CURL_SOCKET_BAD || link_watch(link, EPOLL_CTL_ADD, fd) < 0))
 		(void)snprintf(link->error, sizeof(link->error), "the connection can't be watched");
 	else if (!code)
 		link->state = UPSTREAM_OPEN;
 	link->fd = link->state == UPSTREAM_OPEN ? fd : -1;
 	link->links->server.doubted |= link->state == UPSTREAM_FAILED;
-	link->ready(link->context);
-}
-
-static void link_free(struct upstream_link *link)
-{
-	if (link->fd >= 0)
-		(void)epoll_ctl(link->links->epoll, EPOLL_CTL_DEL, link->fd, NULL);
-	if (link->easy) {
-		/* It may not have been added. This closes the connection. */
-		(void)curl_multi_remove_handle(link->links->multi, link->easy);
-		curl_easy_cleanup(link->easy);
+	if (link->ready) {
+		link->ready(link->context);
+		return;
 	}
-	upstream_lists_release(&link->lists);
-	free(link->out);
-	link->magic = 0;
-	free(link);
-}
-
-/* Frees LINK, off all lists; after the run if there is one, because an event may name it. */
-static void link_discard(struct upstream_link *link)
-{
-	link->closed = true;
-	if (link->links->running)
-		CHAIN_ADD(&link->links->closed, link);
-	else
-		link_free(link);
-}
-
-static void link_drop_idle(struct upstream_link *link)
-{
 	CHAIN_REMOVE(link);
-	link->links->n_idle--;
-	link_discard(link);
+	if (link->state == UPSTREAM_OPEN)
+		link_rest(link);
+	else
+		link_discard(link);
 }
 
 /* Reports new and failed connections, and frees the closed ones. */
@@ -180,7 +253,7 @@ void upstream_links_run(struct upstream_links *links)
 				&handles);
 		else if (!link->closed && link->ready)
 			link->ready(link->context);
-		else if (!link->closed)
+		else if (!link->closed && !link_is_silent(link))
 			link_drop_idle(link); /* nothing but its end can come */
 	}
 	link_finish_run(links);
@@ -239,14 +312,9 @@ static int link_set_up(struct upstream_link *link)
 static struct upstream_link *link_take_idle(struct upstream_links *links)
 {
 	struct upstream_link *link;
-	uint8_t byte;
-	size_t n;
 
 	while ((link = links->idle)) {
-		bool good = link->generation == links->server.generation &&
-			    curl_easy_recv(link->easy, &byte, 1, &n) == CURLE_AGAIN;
-
-		if (!good) {
+		if (link->generation != links->server.generation || !link_is_silent(link)) {
 			link_drop_idle(link);
 			continue;
 		}
@@ -273,6 +341,7 @@ int upstream_link_open(struct upstream_links *links, bool fresh, void (*ready)(v
 			return err_set(-ENOMEM, "connecting to the API server");
 		*link = (struct upstream_link){.magic = LINK_MAGIC,
 			.links = links,
+			.fresh = fresh,
 			.fd = -1,
 			.generation = links->server.generation};
 		link->easy = curl_easy_init();
@@ -287,6 +356,7 @@ int upstream_link_open(struct upstream_links *links, bool fresh, void (*ready)(v
 	}
 	link->ready = ready;
 	link->context = context;
+	link->holder = ret_link;
 	CHAIN_ADD(&links->used, link);
 	*ret_link = link;
 	return 0;
@@ -365,22 +435,16 @@ bool upstream_link_is_flushed(const struct upstream_link *link)
 void upstream_link_close(struct upstream_link **link, bool reusable)
 {
 	struct upstream_link *l = TAKE(*link);
-	struct upstream_links *links;
 
 	if (!l)
 		return;
 	CHECK_OBJ(l, LINK_MAGIC);
-	links = l->links;
 	CHAIN_REMOVE(l);
 	l->ready = NULL;
-	if (!reusable || l->state != UPSTREAM_OPEN || l->out || links->n_idle >= IDLE_MAX) {
+	if (reusable && l->state == UPSTREAM_OPEN && !l->out)
+		link_rest(l);
+	else
 		link_discard(l);
-		return;
-	}
-	l->idle_ns = proc_monotonic_ns();
-	CHAIN_ADD(&links->idle, l);
-	if (links->n_idle++ == 0)
-		serve_timer_set(&links->idle_timer, l->idle_ns + IDLE_NS);
 }
 
 /* ---- begin and end ------------------------------------------------------ */
@@ -419,6 +483,10 @@ void upstream_links_free(struct upstream_links **links)
 	if (!l)
 		return;
 	REQUIRE(!l->used);
+	for (struct upstream_link *link; (link = l->spare);) {
+		CHAIN_REMOVE(link);
+		link_discard(link);
+	}
 	while (l->idle)
 		link_drop_idle(l->idle);
 	if (l->multi)

@@ -22,14 +22,14 @@ PODS = "/api/v1/namespaces/web/pods"
 
 
 class Forward:
-    def __init__(self, workspace, *feeds, settings=None, **serve):
+    def __init__(self, workspace, *feeds, settings=None, tls=None, **serve):
         self.simulator = workspace.simulator()
         for i in range(3):
             self.simulator.put("pods", pod(f"p{i}", "web"))
-        self.api = ApiServer(self.simulator)
+        self.api = ApiServer(self.simulator, tls and tls.issue("server", "IP:127.0.0.1"))
         workspace.started.append(self.api)
         self.store = workspace.store()
-        self.store.connect(self.api.url)
+        self.store.connect(self.api.url, ca=tls and tls.ca)
         feeds = feeds or (whole("pods"),)
         self.store.configure(*feeds, serve={"listen": ["unix"], "forward": "on", "metrics": "127.0.0.1:0", **serve}, **(settings or {}))
         _, self.reflector = self.store.daemons()
@@ -95,6 +95,29 @@ def test_a_ca_file_that_is_replaced_counts_for_forwarded_requests(workspace, aut
     assert "certificate" in nodes().json["message"], "it says what was the matter"
     replace("one", "two")
     eventually(lambda: nodes().status == 200, 30)
+
+
+def test_a_request_takes_the_first_connection_that_is_free(workspace, authority):
+    """A kube-apiserver that was too busy for handshakes answered on its open connections, while writes got 503."""
+    forward = Forward(workspace, tls=authority("one"))
+    connection = forward.serve.http2.connect()
+
+    def send(method, path):
+        connection.request(method, path, headers=TOKEN)
+        return connection.streams[connection.last]
+
+    first = send("GET", "/later")
+    eventually(lambda: forward.api.times("GET", "/later") == 1)
+    forward.api.greets.clear()
+    answers = [first, *(send("DELETE", f"{PODS}/p{i}") for i in range(3))]
+    eventually(lambda: forward.api.waiting == 3, what="a connection for each write")
+    forward.api.gate.set()
+    for answer in answers:
+        answer.read()
+    assert [answer.status for answer in answers] == [200] * 4
+    forward.api.greets.set()
+    assert [forward.ask("/headers").status for _ in range(3)] == [200] * 3
+    connection.close()
 
 
 def test_quorum_reads_are_the_api_servers(workspace):

@@ -26,6 +26,9 @@ class _WritingHandler(_Handler):
             self.wfile.write(b"half")
             self.close_connection = True
             return None
+        if self.path.startswith("/later"):
+            self.server.gate.wait(60)
+            return self.answer(200, b"{}")
         if self.path.startswith("/headers"):
             return self.answer(200, json.dumps({name.lower(): value for name, value in self.headers.items()}).encode())
         return super().do_GET()
@@ -140,14 +143,23 @@ class _WritingHandler(_Handler):
 
 class ApiServer(ReverseProxy):
     """`seen` lists (method, path, headers) of each request; `decide(kind, authorization, spec)` returns the status of a review, or
-    None for 401; `reviews` lists them. `away`: reviews are not answered."""
+    None for 401; `reviews` lists them. `away`: reviews are not answered. Without `greets` new
+    connections get no handshake; `waiting` counts them."""
 
     def __init__(self, simulator, pair=None, **named):
-        self.seen, self.reviews, self.away, self.sent = [], [], False, 0
-        self.gate = threading.Event()
+        self.seen, self.reviews, self.away, self.sent, self.waiting = [], [], False, 0, 0
+        self.gate, self.greets = threading.Event(), threading.Event()
+        self.greets.set()
         self.decide = lambda kind, authorization, spec: {"allowed": True} if authorization else None
         super().__init__(simulator, pair, **named)
         self.RequestHandlerClass = _WritingHandler
+
+    def finish_request(self, request, address):
+        if not self.greets.is_set():
+            with self.lock:
+                self.waiting += 1
+            self.greets.wait(60)
+        super().finish_request(request, address)
 
     def see(self, handler):
         with self.lock:
