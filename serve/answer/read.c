@@ -35,24 +35,51 @@ static int get_not_found(struct answer_request *request)
 	return 404;
 }
 
+static void get_free_state(void *stage)
+{
+	struct as_of *as_of = stage;
+
+	as_of_free(&as_of);
+}
+
+/* Finds the object in the state shown: FOUND, NOT_FOUND; AGAIN: not here yet. One of the past, the
+ * request's stage, is read in slices: AGAIN; LAPPED, GONE: it is not kept any more. */
+static int get_record(struct answer_request *request, struct record *ret_record)
+{
+	struct answer_worker *worker = request->worker;
+	struct catalog *catalog = worker->answer->catalog;
+	struct bytes key = buf_bytes(&request->key);
+	struct as_of *as_of = request->stage;
+	struct answer_state state;
+	int r = as_of ? 0 : answer_find_state(request, 0, &state);
+
+	if (r == 0 && !catalog_is_past(catalog))
+		return snapshot_get(worker->snapshot, request->feed->id, key, ret_record);
+	if (r == 0 && !as_of) {
+		r = as_of_new(request->feed->id, state.seq, &as_of);
+		if (r == 0)
+			answer_set_stage(request, as_of, get_free_state);
+	}
+	if (r == 0)
+		r = catalog_renew(catalog, worker->snapshot, request->feed, as_of);
+	return r == 0 ? as_of_get(as_of, key, ret_record) : r;
+}
+
 /* Puts the object into OUT. Returns: 0; AGAIN; HTTP statuses; errors. */
 static int get_object(struct answer_request *request, struct buf *out)
 {
 	struct snapshot *snapshot = request->worker->snapshot;
 	struct answer_encoder encoder = {.request = request};
-	struct answer_state state;
 	struct record record;
-	int r = answer_find_state(request, 0, &state);
+	int r = get_record(request, &record);
 
-	if (r != 0)
-		return r;
-	r = catalog_get(request->worker->answer->catalog, snapshot, request->feed,
-		buf_bytes(&request->key), &record);
 	if (r == NOT_FOUND)
 		return get_not_found(request);
 	if (r == LAPPED || r == GONE)
 		return api_status_too_old(&request->status);
-	r = r == FOUND ? answer_form_check(request) : r;
+	if (r != FOUND)
+		return r;
+	r = answer_form_check(request);
 	if (r == 0)
 		r = answer_encode_object(&encoder, record.body, out);
 	return snapshot_made(snapshot, r);
@@ -66,12 +93,16 @@ void answer_get(struct answer_request *request)
 	request->resume = answer_get;
 	if (r == 0)
 		r = get_object(request, &out);
+	if (request->stage)
+		as_of_rest(request->stage);
 	answer_release_snapshot(request->worker);
 	/* The API server may have the object. */
 	bool is_whole = request->coverage == COVERAGE_WHOLE;
 	bool is_elsewhere = r == 404 && (!is_whole || answer_feed_may_lack(request));
 	request->cache_answers |= is_elsewhere && is_whole;
-	if (r == AGAIN)
+	if (r == AGAIN && request->stage)
+		answer_wait(request, true);
+	else if (r == AGAIN)
 		answer_wait_for_state(request);
 	else if (is_elsewhere && answer_can_forward(request))
 		answer_forward(request);

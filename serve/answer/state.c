@@ -423,7 +423,10 @@ static int objects_plan(struct answer_objects *o)
 
 int answer_objects_renew(struct answer_objects *objects)
 {
-	int r = as_of_renew(objects->as_of, objects->request->worker->snapshot, SIZE_MAX);
+	struct answer_request *request = objects->request;
+	struct answer_worker *worker = request->worker;
+	int r = catalog_renew(
+		worker->answer->catalog, worker->snapshot, request->feed, objects->as_of);
 
 	return r == 0 && !objects->planned ? objects_plan(objects) : r;
 }

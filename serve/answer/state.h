@@ -32,8 +32,8 @@ struct answer_objects;
 int answer_objects_new(struct answer_request *request, uint64_t seq, struct bytes after,
 	struct answer_objects **ret_objects);
 void answer_objects_free(struct answer_objects **objects);
-/* Reads from the worker's snapshot until answer_objects_release(). Returns: 0; LAPPED, GONE: the state
- * is not kept any more; errors. */
+/* Reads from the worker's snapshot until answer_objects_release(). Returns: 0; AGAIN: the slice is
+ * over; LAPPED, GONE: the state is not kept any more; errors. */
 int answer_objects_renew(struct answer_objects *objects);
 void answer_objects_release(struct answer_objects *objects);
 /* Begins again. */

@@ -113,6 +113,7 @@ void catalog_release(struct catalog_feed **feed)
 		return;
 	coverage_release(&f->coverage);
 	floor_release(&f->forwarded);
+	since_release(&f->since);
 	timeline_release(&f->timeline);
 	free(f->texts);
 	for (struct catalog_text *next, *text = f->later; text; text = next) {
@@ -209,6 +210,7 @@ static int catalog_take_definition(void *argument, const struct feed_definition 
 	const struct earlier_feed *earlier = earlier_find(c, definition, name);
 	feed->references = 1;
 	floor_init(&feed->forwarded);
+	since_init(&feed->since);
 	feed->id = definition->id;
 	feed->age_seconds = -1;
 	feed->timeline.earlier = earlier ? earlier->newest : 0;
@@ -633,20 +635,19 @@ int catalog_open(const char *directory, const char *at, const char *speed, catal
 	return 0;
 }
 
-int catalog_get(struct catalog *c, struct snapshot *snapshot, const struct catalog_feed *feed,
-	struct bytes key, struct record *ret_record)
+bool catalog_is_past(const struct catalog *catalog)
 {
-	CLEANUP(as_of_free) struct as_of *as_of = NULL;
+	return catalog->is_past;
+}
 
-	if (!c->is_past)
-		return snapshot_get(snapshot, feed->id, key, ret_record);
-	catalog_lock(c);
-	uint64_t visible = feed->timeline.visible;
-	catalog_unlock(c);
-	int r = as_of_new(feed->id, visible, &as_of);
-	if (r == 0)
-		r = as_of_renew(as_of, snapshot, SIZE_MAX);
-	return r == 0 ? as_of_get(as_of, key, ret_record) : r;
+int catalog_renew(struct catalog *c, struct snapshot *snapshot, struct catalog_feed *feed,
+	struct as_of *as_of)
+{
+	/* The moment of a replay moves. */
+	bool stays = c->is_past && !c->is_replay;
+	int r = stays ? since_give(&feed->since, snapshot, feed->id, as_of) : 0;
+
+	return r == 0 ? as_of_renew(as_of, snapshot, stays ? SIZE_MAX : SINCE_SLICE) : r;
 }
 
 void catalog_close(struct catalog **catalog)

@@ -19,6 +19,7 @@
 #include "serve/catalog/coverage.h"
 #include "serve/catalog/floor.h"
 #include "serve/catalog/replay.h"
+#include "serve/catalog/since.h"
 #include "serve/catalog/timeline.h"
 #include "store/read/snapshot.h"
 
@@ -43,6 +44,7 @@ struct catalog_feed {
 	uint64_t requested_ns,
 		requested_rv;   /* atomic: the newest request for progress, and its RV */
 	struct floor forwarded; /* after forwarded requests, with a lock of its own */
+	struct since since;     /* the moment shown; likewise */
 	double age_seconds;     /* since the last contact; negative: unknown */
 	char state[16];         /* as `kinf status` shows it */
 	char why[240];          /* if it is not live; "" if not known */
@@ -89,10 +91,11 @@ void catalog_release(struct catalog_feed **feed);
 typedef int catalog_feed_fn(void *argument, struct catalog_feed *feed);
 int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument);
 
-/* Gets an object of FEED in the state shown. Returns: as snapshot_get(); LAPPED, GONE: that is not
- * kept any more. */
-int catalog_get(struct catalog *catalog, struct snapshot *snapshot, const struct catalog_feed *feed,
-	struct bytes key, struct record *ret_record);
+/* Returns true if an object in the state shown may have changed since: it is read by an as_of. */
+bool catalog_is_past(const struct catalog *catalog);
+/* Does as_of_renew() of AS_OF, a state of FEED, for a slice. */
+int catalog_renew(struct catalog *catalog, struct snapshot *snapshot, struct catalog_feed *feed,
+	struct as_of *as_of);
 
 /* The entries of a feed after a position. */
 #define CATALOG_ENTRIES 32

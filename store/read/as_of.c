@@ -24,6 +24,7 @@ struct as_of_row {
 struct as_of {
 	uint32_t magic;
 	uint32_t feed;
+	uint64_t asked;
 	uint64_t seq;
 	uint64_t oldest; /* oldest seq readable from the snapshot */
 	bool ready;      /* the log was examined up to the snapshot's visible(feed) */
@@ -54,7 +55,7 @@ int as_of_new(uint32_t feed, uint64_t seq, struct as_of **ret_as_of)
 			-ENOMEM, "reading feed %u as of %llu", feed, (unsigned long long)seq);
 	as_of->magic = AS_OF_MAGIC;
 	as_of->feed = feed;
-	as_of->seq = as_of->examined = seq;
+	as_of->asked = as_of->seq = as_of->examined = seq;
 	*ret_as_of = as_of;
 	return 0;
 }
@@ -79,6 +80,12 @@ uint64_t as_of_seq(const struct as_of *as_of)
 {
 	CHECK_OBJ(as_of, AS_OF_MAGIC);
 	return as_of->seq;
+}
+
+uint64_t as_of_asked(const struct as_of *as_of)
+{
+	CHECK_OBJ(as_of, AS_OF_MAGIC);
+	return as_of->asked;
 }
 
 uint64_t as_of_oldest(const struct as_of *as_of)
@@ -207,6 +214,32 @@ int as_of_renew(struct as_of *as_of, struct snapshot *snapshot, size_t limit)
 		qsort_r(a->rows, a->n_rows, sizeof(*a->rows), as_of_compare, a);
 	a->n_sorted = a->n_rows;
 	a->ready = true;
+	return 0;
+}
+
+int as_of_take(struct as_of *as_of, const struct as_of *other)
+{
+	CHECK_OBJ(as_of, AS_OF_MAGIC);
+	CHECK_OBJ(other, AS_OF_MAGIC);
+	REQUIRE(other->feed == as_of->feed);
+	if (as_of->journal_known)
+		return 0;
+	int r = ARRAY_ROOM(
+		as_of->rows, 0, as_of->rows_room, other->n_rows, "the changes since a seq");
+
+	buf_bytes_put(&as_of->keys, buf_bytes(&other->keys));
+	if (r == 0)
+		r = buf_error(&as_of->keys);
+	if (r < 0)
+		return r;
+	if (other->n_rows)
+		memcpy(as_of->rows, other->rows, other->n_rows * sizeof(*other->rows));
+	as_of->n_rows = other->n_rows;
+	as_of->n_sorted = other->n_sorted;
+	as_of->seq = other->seq;
+	as_of->examined = other->examined;
+	as_of->journal_known = other->journal_known;
+	memcpy(as_of->journal, other->journal, sizeof(as_of->journal));
 	return 0;
 }
 

@@ -16,7 +16,8 @@
  *	as_of_free(&as_of);
  *
  * A walk need not hold one snapshot: as_of_rest() releases it, and as_of_renew() with a later
- * snapshot continues after the last key.
+ * snapshot continues after the last key. as_of_take() spares many walks of one state the pass over
+ * the log.
  *
  * No reader ever sees half a list. While a list of the feed was open, readers saw the state before
  * it: this is the state as of any seq within the list (as_of_seq).
@@ -44,6 +45,13 @@ void as_of_free(struct as_of **as_of);
  *	GONE: the feed was removed.
  */
 int as_of_renew(struct as_of *as_of, struct snapshot *snapshot, size_t limit);
+
+/* Returns the seq of as_of_new(). */
+uint64_t as_of_asked(const struct as_of *as_of);
+
+/* Takes over what OTHER, of the same feed and seq, has read of the log; nothing if AS_OF has read
+ * some itself. */
+int as_of_take(struct as_of *as_of, const struct as_of *other);
 
 /* Releases the snapshot, before its reset; the walk keeps its position. */
 void as_of_rest(struct as_of *as_of);

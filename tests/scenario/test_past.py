@@ -232,6 +232,18 @@ def test_a_watch_of_the_past_is_open_and_silent(past, served):
         assert watch.rest() == []
 
 
+def test_the_log_since_then_is_read_in_slices(past, served):
+    serve, truth = served
+    past.simulator.create("nodes", 300)
+    for _ in range(3):
+        past.simulator.touch("nodes")
+    past.store.wait_equal(past.simulator, "nodes")
+    assert without_kind(serve.ask("/api/v1/namespaces/web/pods/a").json) == without_kind(truth["web/a"])
+    assert serve.ask("/api/v1/nodes").names == []
+    assert [without_kind(obj) for obj in serve.ask(PODS).json["items"]] == [without_kind(obj) for obj in truth.values()]
+    assert serve.ask("/api/v1/nodes/no").status == 404
+
+
 def test_the_past_is_not_written(served):
     serve, _ = served
     for method, path in (("POST", "/api/v1/namespaces/web/pods"), ("DELETE", "/api/v1/namespaces/web/pods/a"),

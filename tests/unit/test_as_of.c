@@ -76,11 +76,31 @@ static void as_of_teardown(void)
 
 TestSuite(as_of, .init = as_of_setup, .fini = as_of_teardown, .timeout = 120);
 
+/* Lets AS_OF take over what another one has read record by record. */
+static void take_over(unsigned feed, uint64_t seq, struct as_of *as_of)
+{
+	CLEANUP(as_of_free) struct as_of *other = NULL;
+	int r = AGAIN;
+
+	OK(as_of_new(w.id[feed], seq, &other));
+	while (r == AGAIN)
+		r = as_of_renew(other, snapshot, 1);
+	OK(r);
+	as_of_rest(other);
+	OK(as_of_take(as_of, other));
+	cr_assert_eq(as_of_seq(as_of), as_of_seq(other));
+	OK(as_of_take(as_of, other)); /* does nothing */
+}
+
+/* Each other one takes over the changes. */
 static struct as_of *as_of_at(unsigned feed, uint64_t seq)
 {
+	static unsigned calls;
 	struct as_of *as_of;
 
 	OK(as_of_new(w.id[feed], seq, &as_of));
+	if (calls++ % 2)
+		take_over(feed, seq, as_of);
 	OK(as_of_renew(as_of, snapshot, SIZE_MAX));
 	return as_of;
 }
