@@ -261,7 +261,7 @@ static const char *get_order(const struct get *get)
 
 	if (get->print.format > PRINT_WIDE || args->sort_by || args->limit || args->continue_token)
 		return args->sort_by;
-	return printer_order(get->print.sheet.printer); /* made by print_feed() */
+	return printer_order(get->print.object_table.printer); /* made by print_feed() */
 }
 
 /* Prints the objects of QUERY in one feed. Sets *RET_LIST, with the RV and the token. */
@@ -560,7 +560,7 @@ int command_get(int argc, char **argv)
 	const struct options_group groups[] = {
 		query_options(&get.args.query),
 		{"Options", get_options, ARRAY_SIZE(get_options), &get.args},
-		sheet_options(&get.print.sheet_args),
+		object_table_options(&get.print.object_table_args),
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf get", "FEED[,FEED...] [NAME...] | FEED/NAME... | all",

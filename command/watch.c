@@ -421,8 +421,8 @@ static void watch_release(struct watching *w)
 {
 	cursor_unclaim(&w->claim);
 	follow_free(&w->follow);
-	sheet_release(&w->print.sheet);
-	option_texts_release(&w->print.sheet_args.labels);
+	object_table_release(&w->print.object_table);
+	option_texts_release(&w->print.object_table_args.labels);
 	buf_release(&w->fields);
 	filter_release(&w->filter);
 	watch_writer_release(&w->out);
@@ -476,7 +476,7 @@ int command_watch(int argc, char **argv)
 	const struct options_group groups[] = {
 		query_options(&w.args.query),
 		{"Options", watch_options, ARRAY_SIZE(watch_options), &w.args},
-		sheet_options(&w.print.sheet_args),
+		object_table_options(&w.print.object_table_args),
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf watch", "FEED [NAME] | FEED/NAME",

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "common/buf.h"
-#include "print/sheet.h"
+#include "print/object_table.h"
 #include "reader/kinf.h"
 #include "store/journal/journal.h"
 
@@ -58,8 +58,8 @@ struct watch_print {
 	bool types; /* table and name: print the type, and SYNC and LAPPED also */
 	bool more;  /* YAML: a document was printed */
 	char singular[256];
-	struct sheet_args sheet_args;
-	struct sheet sheet;
+	struct object_table_args object_table_args;
+	struct object_table object_table;
 };
 
 /* Prepares for the objects of a feed of SNAPSHOT like INFO. NAMESPACES: a table has a column for

@@ -32,12 +32,12 @@ int watch_format(const char *text, enum watch_format *ret_format)
 int watch_print_begin(struct watch_print *print, struct kinf_snapshot *snapshot,
 	const struct kinf_feed_info *info, bool namespaces)
 {
-	sheet_singular(info, print->singular, sizeof(print->singular));
-	print->sheet = (struct sheet){.args = &print->sheet_args,
+	object_table_singular(info, print->singular, sizeof(print->singular));
+	print->object_table = (struct object_table){.args = &print->object_table_args,
 		.wide = print->format == WATCH_WIDE,
 		.namespaces = namespaces,
 		.events = print->types};
-	return sheet_begin(&print->sheet, snapshot, info);
+	return object_table_begin(&print->object_table, snapshot, info);
 }
 
 static int watch_print_json(const struct watch_print_event *event, struct buf *out)
@@ -101,10 +101,11 @@ int watch_print(struct watch_print *print, const struct watch_print_event *event
 		buf_byte(out, '\n');
 		return buf_error(out);
 	}
-	return sheet_row(&print->sheet, event->type, event->object ? &object : NULL, out);
+	return object_table_row(
+		&print->object_table, event->type, event->object ? &object : NULL, out);
 }
 
 int watch_print_settle(struct watch_print *print, struct buf *out)
 {
-	return print->format <= WATCH_WIDE ? sheet_settle(&print->sheet, out) : 0;
+	return print->format <= WATCH_WIDE ? object_table_settle(&print->object_table, out) : 0;
 }

@@ -97,7 +97,7 @@ int print_begin(struct print *print, bool single)
 	print->single = single;
 	if (print->columns) {
 		columns_table(print->columns, &print->table);
-		print->table.no_heads = print->sheet_args.no_heads;
+		print->table.no_heads = print->object_table_args.no_heads;
 	}
 	if (print->template)
 		return template_begin(print->template, !single);
@@ -114,21 +114,21 @@ int print_feed(
 	int r = 0;
 
 	print->snapshot = snapshot;
-	sheet_singular(info, print->singular, sizeof(print->singular));
+	object_table_singular(info, print->singular, sizeof(print->singular));
 	if (print->format != PRINT_TABLE && print->format != PRINT_WIDE)
 		return 0;
-	if (print->sheet.args)
-		r = sheet_settle(&print->sheet, &print->text);
-	sheet_release(&print->sheet);
-	print->sheet = (struct sheet){.args = &print->sheet_args,
+	if (print->object_table.args)
+		r = object_table_settle(&print->object_table, &print->text);
+	object_table_release(&print->object_table);
+	print->object_table = (struct object_table){.args = &print->object_table_args,
 		.wide = print->format == PRINT_WIDE,
 		.namespaces = print->namespaces,
 		.after_namespaces = print->after_namespaces,
 		.kinds = print->several};
-	print->gap = print->count && !print->sheet_args.no_heads;
+	print->gap = print->count && !print->object_table_args.no_heads;
 	if (r == 0)
-		r = sheet_begin(&print->sheet, snapshot, info);
-	print->after_namespaces |= r == 0 && print->sheet.namespaces;
+		r = object_table_begin(&print->object_table, snapshot, info);
+	print->after_namespaces |= r == 0 && print->object_table.namespaces;
 	return r;
 }
 
@@ -137,8 +137,8 @@ void print_release(struct print *print)
 	buf_release(&print->text);
 	buf_release(&print->less);
 	buf_release(&print->sorted);
-	option_texts_release(&print->sheet_args.labels);
-	sheet_release(&print->sheet);
+	option_texts_release(&print->object_table_args.labels);
+	object_table_release(&print->object_table);
 	table_release(&print->table);
 	columns_free(&print->columns);
 	template_free(&print->template);
@@ -228,7 +228,7 @@ int print_object(struct print *print, const struct kinf_object *object)
 	case PRINT_WIDE:
 		buf_str(&print->text, print->gap ? "\n" : "");
 		print->gap = false;
-		r = sheet_row(&print->sheet, NULL, object, &print->text);
+		r = object_table_row(&print->object_table, NULL, object, &print->text);
 		break;
 	case PRINT_JSON:
 	case PRINT_YAML:
@@ -284,7 +284,7 @@ int print_end(struct print *print, const char *rv, const char *token)
 		break;
 	case PRINT_TABLE:
 	case PRINT_WIDE:
-		r = print->sheet.args ? sheet_settle(&print->sheet, out) : 0;
+		r = print->object_table.args ? object_table_settle(&print->object_table, out) : 0;
 		break;
 	case PRINT_CUSTOM_COLUMNS:
 		/* As kubectl: a list, perhaps empty, unlike its tables. */

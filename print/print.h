@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "common/buf.h"
-#include "print/sheet.h"
+#include "print/object_table.h"
 #include "print/table/columns.h"
 #include "print/table/table.h"
 #include "print/table/template.h"
@@ -43,10 +43,10 @@ struct print {
 	char singular[256];             /* "pod", "deployment.apps": for -o name */
 	uint64_t count;
 	struct buf text;
-	struct buf less, sorted;      /* the object as JSON and YAML print it */
-	struct sheet_args sheet_args; /* of tables; the caller fills it */
-	bool namespaces;              /* tables have a column of namespaces; the caller sets it */
-	struct sheet sheet;
+	struct buf less, sorted;                    /* the object as JSON and YAML print it */
+	struct object_table_args object_table_args; /* of tables; the caller fills it */
+	bool namespaces; /* tables have a column of namespaces; the caller sets it */
+	struct object_table object_table;
 	bool after_namespaces; /* a table before had a column of namespaces */
 	bool gap;              /* an empty line comes before the next row */
 	struct table table;    /* of custom columns */

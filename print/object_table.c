@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "print/sheet.h"
+#include "print/object_table.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -14,9 +14,9 @@
 
 #define DEFINITIONS "customresourcedefinitions.apiextensions.k8s.io"
 
-#define AT(field) offsetof(struct sheet_args, field)
+#define AT(field) offsetof(struct object_table_args, field)
 
-static const struct option_spec sheet_specs[] = {
+static const struct option_spec object_table_specs[] = {
 	{0, "show-labels", OPTION_FLAG, AT(show_labels), NULL, "tables: the labels as last column"},
 	{'L', "label-columns", OPTION_TEXTS, AT(labels), "KEY,...",
 		"tables: a column with the value of each of these labels; may be repeated"},
@@ -25,12 +25,13 @@ static const struct option_spec sheet_specs[] = {
 		"tables: names with their kind, as -o name prints them"},
 };
 
-struct options_group sheet_options(struct sheet_args *args)
+struct options_group object_table_options(struct object_table_args *args)
 {
-	return (struct options_group){"Tables", sheet_specs, ARRAY_SIZE(sheet_specs), args};
+	return (struct options_group){
+		"Tables", object_table_specs, ARRAY_SIZE(object_table_specs), args};
 }
 
-void sheet_singular(const struct kinf_feed_info *info, char *ret_singular, size_t size)
+void object_table_singular(const struct kinf_feed_info *info, char *ret_singular, size_t size)
 {
 	const char *dot = strchr(info->resource, '.');
 
@@ -39,20 +40,20 @@ void sheet_singular(const struct kinf_feed_info *info, char *ret_singular, size_
 		*c = (char)tolower((unsigned char)*c);
 }
 
-void sheet_release(struct sheet *sheet)
+void object_table_release(struct object_table *table)
 {
-	printer_free(&sheet->printer);
-	table_release(&sheet->table);
-	buf_release(&sheet->heads);
-	buf_release(&sheet->cells);
-	sheet->n = 0;
-	sheet->table = (struct table){.heads = NULL};
+	printer_free(&table->printer);
+	table_release(&table->table);
+	buf_release(&table->heads);
+	buf_release(&table->cells);
+	table->n = 0;
+	table->table = (struct table){.heads = NULL};
 }
 
 /* ---- cells -------------------------------------------------------------- */
 
 /* Appends TEXT as one cell: to the end of its first line, controls made visible. */
-static void sheet_put(struct buf *out, struct bytes text)
+static void object_table_put(struct buf *out, struct bytes text)
 {
 	const char *p = text.data;
 
@@ -71,9 +72,9 @@ static void sheet_put(struct buf *out, struct bytes text)
 }
 
 /* Appends the cells of -L and --show-labels. */
-static int sheet_put_labels(struct sheet *sheet, struct bytes body)
+static int object_table_put_labels(struct object_table *table, struct bytes body)
 {
-	const struct sheet_args *args = sheet->args;
+	const struct object_table_args *args = table->args;
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	struct value object, metadata, map, value;
 	int r = 0;
@@ -94,13 +95,13 @@ static int sheet_put_labels(struct sheet *sheet, struct bytes body)
 			struct bytes one = BYTES(key, strcspn(key, ","));
 
 			r = value_find(&map, one, &value);
-			sheet_put(&sheet->cells, r == FOUND ? value.text : BYTES_NONE);
+			object_table_put(&table->cells, r == FOUND ? value.text : BYTES_NONE);
 			key += one.size + (key[one.size] == ',');
 		}
 	if (r < 0 || !args->show_labels)
 		return r < 0 ? r : 0;
 	r = printer_put_labels_of(body, &text);
-	sheet_put(&sheet->cells, buf_bytes(&text));
+	object_table_put(&table->cells, buf_bytes(&text));
 	return r;
 }
 
@@ -108,8 +109,8 @@ static int sheet_put_labels(struct sheet *sheet, struct bytes body)
 
 /* Makes the printer of a feed's objects. The columns of a custom resource are those of its
  * CustomResourceDefinition, if a feed holds it, else the reflector's copy in the feed. */
-static int sheet_make_printer(struct kinf_snapshot *snapshot, const struct kinf_feed_info *info,
-	struct printer **ret_printer)
+static int object_table_make_printer(struct kinf_snapshot *snapshot,
+	const struct kinf_feed_info *info, struct printer **ret_printer)
 {
 	const struct feed_set *set;
 	struct kinf_object object;
@@ -133,130 +134,133 @@ static int sheet_make_printer(struct kinf_snapshot *snapshot, const struct kinf_
 	return printer_new(&kind, ret_printer);
 }
 
-static bool sheet_shows(const struct sheet *sheet, const struct printer_column *column)
+static bool object_table_shows(
+	const struct object_table *table, const struct printer_column *column)
 {
-	return sheet->wide || column->priority == 0;
+	return table->wide || column->priority == 0;
 }
 
-static void sheet_put_head(struct sheet *sheet, const char *name, size_t size)
+static void object_table_put_head(struct object_table *table, const char *name, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
-		buf_byte(&sheet->heads, (uint8_t)toupper((unsigned char)name[i]));
-	buf_byte(&sheet->heads, '\0');
-	sheet->n++;
+		buf_byte(&table->heads, (uint8_t)toupper((unsigned char)name[i]));
+	buf_byte(&table->heads, '\0');
+	table->n++;
 }
 
 /* Points SHOWN at the texts in TEXT. */
-static void sheet_point(struct sheet *sheet, const struct buf *text, const char **shown)
+static void object_table_point(
+	struct object_table *table, const struct buf *text, const char **shown)
 {
 	const char *next = (const char *)text->data;
 
-	for (size_t i = 0; i < sheet->n; i++) {
+	for (size_t i = 0; i < table->n; i++) {
 		shown[i] = next;
 		next += strlen(next) + 1;
 	}
 }
 
-int sheet_begin(
-	struct sheet *sheet, struct kinf_snapshot *snapshot, const struct kinf_feed_info *info)
+int object_table_begin(struct object_table *table, struct kinf_snapshot *snapshot,
+	const struct kinf_feed_info *info)
 {
 	size_t n;
-	int r = sheet_make_printer(snapshot, info, &sheet->printer);
+	int r = object_table_make_printer(snapshot, info, &table->printer);
 
 	if (r < 0)
 		return r;
-	sheet->namespaces &= info->namespaced || sheet->after_namespaces;
-	sheet->kinds |= sheet->args->show_kind;
-	sheet_singular(info, sheet->singular, sizeof(sheet->singular));
-	sheet->n = 0;
-	buf_reset(&sheet->heads);
-	if (sheet->events)
-		sheet_put_head(sheet, "EVENT   ", 8); /* as wide as MODIFIED, which may come late */
-	if (sheet->namespaces)
-		sheet_put_head(sheet, "NAMESPACE", 9);
-	const struct printer_column *columns = printer_columns(sheet->printer, &n);
+	table->namespaces &= info->namespaced || table->after_namespaces;
+	table->kinds |= table->args->show_kind;
+	object_table_singular(info, table->singular, sizeof(table->singular));
+	table->n = 0;
+	buf_reset(&table->heads);
+	if (table->events)
+		object_table_put_head(
+			table, "EVENT   ", 8); /* as wide as MODIFIED, which may come late */
+	if (table->namespaces)
+		object_table_put_head(table, "NAMESPACE", 9);
+	const struct printer_column *columns = printer_columns(table->printer, &n);
 	for (size_t i = 0; i < n; i++)
-		if (sheet_shows(sheet, &columns[i]))
-			sheet_put_head(sheet, columns[i].name, strlen(columns[i].name));
-	for (size_t i = 0; i < sheet->args->labels.n; i++)
-		for (const char *key = sheet->args->labels.items[i];
-			*key && sheet->n < TABLE_COLUMNS;) {
+		if (object_table_shows(table, &columns[i]))
+			object_table_put_head(table, columns[i].name, strlen(columns[i].name));
+	for (size_t i = 0; i < table->args->labels.n; i++)
+		for (const char *key = table->args->labels.items[i];
+			*key && table->n < TABLE_COLUMNS;) {
 			size_t size = strcspn(key, ",");
 			const char *slash = size ? memrchr(key, '/', size) : NULL;
 			const char *head = slash ? slash + 1 : key;
 
-			sheet_put_head(sheet, head, (size_t)(key + size - head));
+			object_table_put_head(table, head, (size_t)(key + size - head));
 			key += size + (key[size] == ',');
 		}
-	if (sheet->args->show_labels)
-		sheet_put_head(sheet, "LABELS", 6);
-	if (sheet->n > TABLE_COLUMNS)
+	if (table->args->show_labels)
+		object_table_put_head(table, "LABELS", 6);
+	if (table->n > TABLE_COLUMNS)
 		return err_say(ERR_TOO_LARGE, "a table of %zu columns: at most %d are possible",
-			sheet->n, TABLE_COLUMNS);
-	r = buf_error(&sheet->heads);
+			table->n, TABLE_COLUMNS);
+	r = buf_error(&table->heads);
 	if (r < 0)
 		return r;
-	sheet_point(sheet, &sheet->heads, sheet->shown);
-	table_init(&sheet->table, sheet->shown, sheet->n);
-	sheet->table.no_heads = sheet->args->no_heads;
+	object_table_point(table, &table->heads, table->shown);
+	table_init(&table->table, table->shown, table->n);
+	table->table.no_heads = table->args->no_heads;
 	return 0;
 }
 
 /* ---- rows --------------------------------------------------------------- */
 
-static int sheet_put_object(struct sheet *sheet, const struct kinf_object *object)
+static int object_table_put_object(struct object_table *table, const struct kinf_object *object)
 {
 	struct bytes body = BYTES(object->body, object->body_size);
 	const struct printer_cell *cells;
 	char scratch[NUMBER_TEXT_MAX];
 	size_t n_cells, n;
-	int r = printer_row(sheet->printer, body, &cells, &n_cells);
+	int r = printer_row(table->printer, body, &cells, &n_cells);
 
 	if (r < 0)
-		return err_add(r, "%s '%.*s'", sheet->singular, (int)object->key_size, object->key);
-	if (sheet->namespaces) {
+		return err_add(r, "%s '%.*s'", table->singular, (int)object->key_size, object->key);
+	if (table->namespaces) {
 		const char *slash = memchr(object->key, '/', object->key_size);
 
-		sheet_put(&sheet->cells,
+		object_table_put(&table->cells,
 			BYTES(object->key, slash ? (size_t)(slash - object->key) : 0));
 	}
-	const struct printer_column *columns = printer_columns(sheet->printer, &n);
+	const struct printer_column *columns = printer_columns(table->printer, &n);
 	bool named = false;
 	for (size_t i = 0; i < n; i++) {
 		bool is_name = !named && strcmp(columns[i].format, "name") == 0;
 
 		named |= is_name;
-		if (!sheet_shows(sheet, &columns[i]))
+		if (!object_table_shows(table, &columns[i]))
 			continue;
-		if (is_name && sheet->kinds)
-			buf_printf(&sheet->cells, "%s/", sheet->singular);
-		sheet_put(&sheet->cells, printer_cell_text(&cells[i], scratch));
+		if (is_name && table->kinds)
+			buf_printf(&table->cells, "%s/", table->singular);
+		object_table_put(&table->cells, printer_cell_text(&cells[i], scratch));
 	}
-	return sheet_put_labels(sheet, body);
+	return object_table_put_labels(table, body);
 }
 
-int sheet_row(
-	struct sheet *sheet, const char *event, const struct kinf_object *object, struct buf *out)
+int object_table_row(struct object_table *table, const char *event,
+	const struct kinf_object *object, struct buf *out)
 {
 	const char *cells[TABLE_COLUMNS];
 	int r = 0;
 
-	buf_reset(&sheet->cells);
-	if (sheet->events)
-		sheet_put(&sheet->cells, bytes_str(event));
+	buf_reset(&table->cells);
+	if (table->events)
+		object_table_put(&table->cells, bytes_str(event));
 	if (object)
-		r = sheet_put_object(sheet, object);
-	for (size_t i = sheet->events; !object && i < sheet->n; i++)
-		buf_byte(&sheet->cells, '\0');
+		r = object_table_put_object(table, object);
+	for (size_t i = table->events; !object && i < table->n; i++)
+		buf_byte(&table->cells, '\0');
 	if (r == 0)
-		r = buf_error(&sheet->cells);
+		r = buf_error(&table->cells);
 	if (r < 0)
 		return r;
-	sheet_point(sheet, &sheet->cells, cells);
-	return table_row(&sheet->table, cells, out);
+	object_table_point(table, &table->cells, cells);
+	return table_row(&table->table, cells, out);
 }
 
-int sheet_settle(struct sheet *sheet, struct buf *out)
+int object_table_settle(struct object_table *table, struct buf *out)
 {
-	return sheet->printer ? table_settle(&sheet->table, out) : 0;
+	return table->printer ? table_settle(&table->table, out) : 0;
 }
