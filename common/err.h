@@ -18,7 +18,7 @@
  * A failure ends in one of two places: at a boundary (main, a turn of a loop, the public API), with
  * err_text(), or in err_ignore() with the reason of its harmlessness.
  *
- *	err_ignore(cursor_sweep(home, keeping, &n), "the next trimming sweeps again");
+ *	err_ignore(cursor_clean(home, keeping, &n), "the next trimming tries again");
  */
 #ifndef COMMON_ERR_H
 #define COMMON_ERR_H

@@ -167,7 +167,7 @@ int readers_check(struct readers *readers, struct env *index, struct env *journa
 	if (now < readers->due)
 		return 0;
 	uint64_t begun = proc_monotonic_ns();
-	int r = env_sweep_pins(index); /* the journal's are in the same directories */
+	int r = env_clean_pins(index); /* the journal's are in the same directories */
 	if (r >= 0)
 		stats_add(stats, STAT_STALE_READERS, (uint64_t)r);
 	struct readers_list before = readers->before;

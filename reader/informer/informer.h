@@ -48,9 +48,9 @@ struct kinf_handler {
 	bool keys_known;
 	/* a resync is under way; the handler gets nothing of it */
 	bool filling;
-	bool replay; /* a lapse is being reported as differences */
-	bool sweep;  /* objects missing from the replay are being reported as deleted */
-	size_t sweep_at;
+	bool replay;      /* a lapse is being reported as differences */
+	bool reconciling; /* objects missing from the replay are being reported as deleted */
+	size_t reconcile_at;
 	bool sync_owed; /* it continues from a position: on_sync comes first, without objects */
 	uint8_t journal[16]; /* of the seqs in keys, and of: */
 	/* an index with this applied seq shows all events given to the handler */

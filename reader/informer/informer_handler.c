@@ -125,7 +125,7 @@ void handler_lapse(struct kinf_handler *h)
 {
 	follow_free(&h->follow);
 	h->lapse_owed = h->informed;
-	h->sweep = h->resync_owed = h->filling = h->sync_owed = false;
+	h->reconciling = h->resync_owed = h->filling = h->sync_owed = false;
 }
 
 int handler_fail(struct kinf_handler *h, int error)
@@ -200,7 +200,7 @@ static int handler_note_key(struct kinf_handler *h, const struct record *record,
 
 /* An object added during a replay may be one of the handler's from before the lapse: it was missing
  * when the replay passed its key, so the handler was to get a delete at the end. For the handler it
- * is an update then. Objects in neither state are left to the sweep. */
+ * is an update then. Objects in neither state are left to reconcile at the end. */
 static int handler_give_change(
 	struct kinf_handler *h, const struct follow_item *item, bool *ret_called)
 {
@@ -231,7 +231,7 @@ static int handler_give_change(
 
 static void handler_report_sync(struct kinf_handler *h, bool *ret_called)
 {
-	h->replay = h->sweep = false;
+	h->replay = h->reconciling = false;
 	*ret_called = h->options.on_sync != NULL;
 	if (h->options.on_sync)
 		h->options.on_sync(h->options.arg);
@@ -280,9 +280,9 @@ static int handler_give(struct kinf_handler *h, const struct follow_item *item, 
 			handler_call_update(h, &item->old, record, ret_called);
 		return r < 0 ? r : 0;
 	case FOLLOW_SYNC:
-		h->sweep_at = 0;
-		h->sweep = h->replay;
-		if (!h->sweep)
+		h->reconcile_at = 0;
+		h->reconciling = h->replay;
+		if (!h->reconciling)
 			handler_report_sync(h, ret_called);
 		return 0;
 	default:
@@ -335,12 +335,12 @@ static int handler_step(struct kinf_handler *h, int *ret_calls)
 	struct record record = {0};
 	bool called = false;
 
-	if (!h->lapse_owed && !h->sweep)
+	if (!h->lapse_owed && !h->reconciling)
 		return handler_walk(h, ret_calls);
 	if (!h->lapse_owed) {
 		/* The objects missing from the replay are reported as deleted; at the end, the
 		 * sync. */
-		if (handler_keys_next_unseen(h->keys, &h->sweep_at, &record.key) == FOUND)
+		if (handler_keys_next_unseen(h->keys, &h->reconcile_at, &record.key) == FOUND)
 			handler_call_delete(h, &record, true, &called);
 		else
 			handler_report_sync(h, &called);
@@ -376,6 +376,6 @@ int handler_next(struct kinf_handler *h, int *ret_calls)
 
 bool handler_is_synced(const struct kinf_handler *h)
 {
-	return h->follow && follow_synced(h->follow) && !h->sweep && !h->lapse_owed &&
+	return h->follow && follow_synced(h->follow) && !h->reconciling && !h->lapse_owed &&
 	       !h->sync_owed;
 }

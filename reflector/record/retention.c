@@ -218,7 +218,7 @@ static void retention_read_cursors(struct retention *retention, uint64_t now)
 		return;
 	err_ignore(cursor_find_least(retention->home, &keeping, &retention->cursors_least),
 		"cursors that can't be read keep no history");
-	err_ignore(cursor_sweep(retention->home, &keeping, &removed), "the next one removes them");
+	err_ignore(cursor_clean(retention->home, &keeping, &removed), "the next one removes them");
 	retention->cursors_due_ns =
 		now + CURSORS_NS + (proc_monotonic_ns() - now) * (CURSORS_SHARE - 1);
 }

@@ -46,7 +46,7 @@ bool trimming_is_idle(const struct trimming *trimming)
 /* Removes the pin files of killed readers, and logs when no page of the journal is used again. */
 static void trimming_clean_up(struct trimming *trimming)
 {
-	int cleared = env_sweep_pins(journal_env(trimming->journal));
+	int cleared = env_clean_pins(journal_env(trimming->journal));
 
 	if (cleared > 0)
 		stats_add(trimming->stats, STAT_STALE_READERS, (uint64_t)cleared);

@@ -494,14 +494,14 @@ int env_info(struct env *env, struct env_info *ret_info)
 	return 0;
 }
 
-int env_sweep_pins(struct env *env)
+int env_clean_pins(struct env *env)
 {
 	CHECK_OBJ(env, ENV_MAGIC);
 	REQUIRE(env->mode == ENV_WRITE);
 	if (mapping_is_forked(env->map))
 		return mapping_forked(env->map);
 	int r = mapping_advance(env->map, true);
-	int removed = env->map->scan ? pin_scan_sweep(env->map->scan) : 0;
+	int removed = env->map->scan ? pin_scan_clean(env->map->scan) : 0;
 	return r < 0 ? r : removed;
 }
 

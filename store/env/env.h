@@ -85,7 +85,7 @@ size_t env_page_size(const struct env *env);
 /* Moves the writer's floor forward to the oldest pin, to free earlier pages for reuse, and removes
  * dead processes' pin files. For the writer's thread, once a second, between transactions. Returns:
  * the number of removed files; an error: pin files can't be read, and no page is reused. */
-int env_sweep_pins(struct env *env);
+int env_clean_pins(struct env *env);
 
 /* Touches the pages after the newest state for the next transactions. For an idle writer, between
  * transactions. Only saves time; does nothing without WRITEMAP or before Linux 5.14. */

@@ -26,7 +26,7 @@
 
 /* The floor moves after FEW_COMMITS transactions, or when the file has grown by GROWN_BYTES, if
  * SCAN_SHARE times a scan's duration has passed since its last move; after MANY_COMMITS in any
- * case; always when less than half of the map is left; and once a second (env_sweep_pins()). Pages
+ * case; always when less than half of the map is left; and once a second (env_clean_pins()). Pages
  * freed meanwhile are not reused yet. */
 #define FEW_COMMITS  16
 #define MANY_COMMITS 64

@@ -107,7 +107,7 @@ static int txn_begin(struct env *env, bool is_write, struct txn **ret_txn)
 	txn->map = env->map;
 	if (is_write) {
 		err_ignore(mapping_advance(env->map, false),
-			"nothing is reused meanwhile, and env_sweep_pins() reports it");
+			"nothing is reused meanwhile, and env_clean_pins() reports it");
 		mapping_enter(env->map);
 		errno = 0; /* mapping_write_error() looks at it */
 		int rc = mdb_txn_begin(env->map->mdb, NULL, 0, &txn->mdb);

@@ -25,7 +25,7 @@
 /* before a process holding back the floor is checked again */
 #define ALIVE_NS  50000000u
 #define IDLE_NS   1000000000u /* before another one is checked again */
-#define SWEEP_MAX 1024        /* entries of a directory, in one sweep */
+#define CLEAN_MAX 1024        /* entries of a directory, in one call */
 #define MAKING_S  60          /* a file takes milliseconds to make */
 
 struct pin_scan_file {
@@ -480,7 +480,7 @@ static bool pin_scan_is_abandoned(int directory_fd, const char *name)
 
 /* Removes an entry of a place unless a living process holds it. Returns whether it was a pin
  * file. */
-static bool pin_scan_sweep_entry(int directory_fd, const char *name)
+static bool pin_scan_clean_entry(int directory_fd, const char *name)
 {
 	struct stat st;
 
@@ -498,7 +498,7 @@ static bool pin_scan_sweep_entry(int directory_fd, const char *name)
 	return unlinkat(directory_fd, name, is_directory ? AT_REMOVEDIR : 0) == 0 && is_file;
 }
 
-int pin_scan_sweep(struct pin_scan *scan)
+int pin_scan_clean(struct pin_scan *scan)
 {
 	int removed = 0, entries = 0;
 
@@ -508,10 +508,10 @@ int pin_scan_sweep(struct pin_scan *scan)
 			continue;
 		rewinddir(scan->places[i]);
 		for (struct dirent *entry;
-			entries < SWEEP_MAX && (entry = readdir(scan->places[i])); entries++)
+			entries < CLEAN_MAX && (entry = readdir(scan->places[i])); entries++)
 			if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 				removed +=
-					pin_scan_sweep_entry(dirfd(scan->places[i]), entry->d_name);
+					pin_scan_clean_entry(dirfd(scan->places[i]), entry->d_name);
 	}
 	return removed;
 }
@@ -522,7 +522,7 @@ void pin_scan_remove_place(int directory_fd, const char *name)
 
 	for (struct dirent *entry; place && (entry = readdir(place));)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			(void)pin_scan_sweep_entry(
+			(void)pin_scan_clean_entry(
 				/* a remaining entry keeps the place */
 				dirfd(place), entry->d_name);
 	if (place)

@@ -60,7 +60,7 @@ int pin_scan_each_other(
 
 /* Removes dead processes' files, of any environment, and other entries from the places. Returns the
  * number of pin files removed. */
-int pin_scan_sweep(struct pin_scan *scan);
+int pin_scan_clean(struct pin_scan *scan);
 /* Removes the place DIRECTORY_FD/NAME, unless living processes have files in it. */
 void pin_scan_remove_place(int directory_fd, const char *name);
 

@@ -477,7 +477,7 @@ int cursor_find_least(struct home *home, const struct cursor_keeping *keeping, u
  * gets LAPPED), or a killed follower's temporary file. The file's time counts: unreadable files
  * have one, too. A cursor written between this check and its removal is lost until the next
  * writing. */
-static bool cursor_sweep_file(int directory, const char *name, const struct cursor_keeping *keeping)
+static bool cursor_clean_file(int directory, const char *name, const struct cursor_keeping *keeping)
 {
 	bool temporary = name[0] == '.';
 	struct stat st;
@@ -492,7 +492,7 @@ static bool cursor_sweep_file(int directory, const char *name, const struct curs
 	       !(temporary && proc_is_locked(directory, name)) && unlinkat(directory, name, 0) == 0;
 }
 
-int cursor_sweep(struct home *home, const struct cursor_keeping *keeping, unsigned *ret_removed)
+int cursor_clean(struct home *home, const struct cursor_keeping *keeping, unsigned *ret_removed)
 {
 	DIR *directory;
 	int r = cursor_open_directory(home, &directory);
@@ -501,7 +501,7 @@ int cursor_sweep(struct home *home, const struct cursor_keeping *keeping, unsign
 	if (r < 0)
 		return r;
 	for (struct dirent *entry; (entry = readdir(directory));)
-		*ret_removed += cursor_sweep_file(dirfd(directory), entry->d_name, keeping);
+		*ret_removed += cursor_clean_file(dirfd(directory), entry->d_name, keeping);
 	(void)closedir(directory);
 	return 0;
 }

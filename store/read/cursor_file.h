@@ -71,7 +71,7 @@ struct cursor_keeping {
 /* Finds the least seq needed by a cursor; UINT64_MAX: none. */
 int cursor_find_least(struct home *home, const struct cursor_keeping *keeping, uint64_t *ret_least);
 /* Removes cursors expired for long, and temporary files of killed followers. */
-int cursor_sweep(struct home *home, const struct cursor_keeping *keeping, unsigned *ret_removed);
+int cursor_clean(struct home *home, const struct cursor_keeping *keeping, unsigned *ret_removed);
 
 /* Opens the cursors' directory. The caller closes it. */
 int cursor_open_directory(struct home *home, DIR **ret_directory);

@@ -338,7 +338,7 @@ static inline uint64_t growth(void)
 {
 	uint64_t before;
 
-	(void)env_sweep_pins(env); /* moves the floor */
+	(void)env_clean_pins(env); /* moves the floor */
 	write_many(200);
 	before = file_bytes();
 	write_many(400);

@@ -256,13 +256,13 @@ static void age_file(const char *name, int64_t seconds)
 	cr_assert_eq(utimensat(home_cursors_fd(home), name, (struct timespec[]){then, then}, 0), 0);
 }
 
-static unsigned sweep(uint64_t expiry_ns)
+static unsigned clean(uint64_t expiry_ns)
 {
 	const struct cursor_keeping keeping = {
 		.uuid = uuid, .expiry_ns = expiry_ns, .steady_ns = proc_realtime_ns()};
 	unsigned removed;
 
-	cr_assert_eq(cursor_sweep(home, &keeping, &removed), 0, "%s", err_text(-1));
+	cr_assert_eq(cursor_clean(home, &keeping, &removed), 0, "%s", err_text(-1));
 	return removed;
 }
 
@@ -291,10 +291,10 @@ Test(cursor_file, what_nobody_comes_back_for_is_swept)
 	}
 	cr_assert_eq(mkdirat(home_cursors_fd(home), "folder", 0700), 0);
 	age_file("folder", 4000);
-	cr_assert_eq(sweep(expiry), 2);
+	cr_assert_eq(clean(expiry), 2);
 	cr_assert_eq(faccessat(home_cursors_fd(home), "forgotten", F_OK, 0), -1);
 	cr_assert_eq(faccessat(home_cursors_fd(home), ".killed.1", F_OK, 0), -1);
-	cr_assert_eq(sweep(expiry), 0);
+	cr_assert_eq(clean(expiry), 0);
 }
 
 #define DAY_NS (UINT64_C(24 * 3600) * 1000000000)

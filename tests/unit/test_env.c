@@ -196,7 +196,7 @@ Test(env, reader_and_writer_of_one_process_share_the_map)
 	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("a"), &value), FOUND);
 	writer = open_env("e", ENV_WRITE);
 	put(writer, "b", 1);
-	cr_assert_eq(env_sweep_pins(writer), 0, "the live one keeps its slot");
+	cr_assert_eq(env_clean_pins(writer), 0, "the live one keeps its slot");
 	txn_abort(&txn);
 	env_close(&writer);
 	env_close(&reader);
@@ -267,7 +267,7 @@ Test(env, child_is_told_to_open_its_own)
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_assert_eq(status, 0);
 	/* The child was not able to take our slot away; its own is cleared. */
-	cr_assert_eq(env_sweep_pins(env), 1);
+	cr_assert_eq(env_clean_pins(env), 1);
 	put(env, "b", 1);
 	txn_abort(&txn);
 	env_close(&env);

@@ -50,7 +50,7 @@ static void take_out(unsigned i)
 }
 
 /* Each unseen key comes once. */
-static void sweep(void)
+static void reconcile(void)
 {
 	struct bytes key;
 	size_t place = 0, n = 0, wanted = 0;
@@ -87,11 +87,11 @@ Test(handler_keys, random_lives_are_as_the_model)
 		memset(seen, 0, sizeof(seen));
 		for (int i = 0; i < 300; i++)
 			put(dice(range), ++seq);
-		sweep();
+		reconcile();
 	}
 	handler_keys_begin_replay(keys, true);
 	memset(seen, 0, sizeof(seen));
-	sweep(); /* all the rest */
+	reconcile(); /* all the rest */
 	handler_keys_free(&keys);
 }
 

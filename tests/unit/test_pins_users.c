@@ -152,7 +152,7 @@ Test(pins, what_a_member_puts_beside_pin_files_is_passed_over)
 		}
 	});
 	write_many(100);
-	cr_assert_geq(env_sweep_pins(env), 2);
+	cr_assert_geq(env_clean_pins(env), 2);
 	cr_assert_eq(files_in(places.path[0]), 0);
 	cr_assert_lt(growth(), GROWTH_MOST);
 	cr_assert_eq(access(scratch_path("outside"), F_OK), 0);
@@ -224,10 +224,10 @@ Test(pins, more_files_of_dead_processes_than_readers_there_can_be_stop_nothing)
 		(void)close(fd);
 	}
 	write_many(100);
-	cr_assert_gt(env_sweep_pins(env), 0);
+	cr_assert_gt(env_clean_pins(env), 0);
 	cr_assert_lt(growth(), GROWTH_MOST);
 	for (int i = 0; i < 8; i++)
-		(void)env_sweep_pins(env);
+		(void)env_clean_pins(env);
 	cr_assert_eq(files_in(places.path[0]), 0);
 }
 
@@ -269,7 +269,7 @@ Test(pins, more_locked_files_than_the_process_may_open_leave_it_descriptors)
 	env = open_env(ENV_WRITE);
 	cr_assert_not_null(env);
 	write_many(100);
-	cr_assert_eq(env_sweep_pins(env), ERR_READERS_FULL);
+	cr_assert_eq(env_clean_pins(env), ERR_READERS_FULL);
 	cr_assert(strstr(err_text(ERR_READERS_FULL), "'ls -l'"), "%s", err_text(ERR_READERS_FULL));
 	int fd = open("/dev/null", O_RDONLY);
 	cr_assert(fd >= 0 && fd < LIMIT * 3 / 4, "%d", fd);
@@ -278,7 +278,7 @@ Test(pins, more_locked_files_than_the_process_may_open_leave_it_descriptors)
 	cr_assert_eq(n, FILES, "all are listed: %d", n);
 	cr_assert_eq(kill(holder, SIGKILL), 0);
 	cr_assert_eq(waitpid(holder, NULL, 0), holder);
-	cr_assert_eq(env_sweep_pins(env), FILES);
+	cr_assert_eq(env_clean_pins(env), FILES);
 }
 
 Test(pins, snapshot_stays_whole_when_its_directory_is_removed_and_a_writer_starts)
@@ -300,13 +300,13 @@ Test(pins, snapshot_stays_whole_when_its_directory_is_removed_and_a_writer_start
 	env = open_env(ENV_WRITE);
 	cr_assert_not_null(env);
 	write_many(200);
-	cr_assert_eq(env_sweep_pins(env), ERR_LOCKED);
+	cr_assert_eq(env_clean_pins(env), ERR_LOCKED);
 	cr_assert(strstr(err_text(ERR_LOCKED), "fuser"));
 	cr_assert_eq(ask(&second, 'o'), 'y');
 	write_many(200);
 	cr_assert_eq(ask(&child, 'c'), 'y');
 	cr_assert_eq(ask(&child, 'r'), 'y', "it makes another file");
-	cr_assert_eq(env_sweep_pins(env), 0);
+	cr_assert_eq(env_clean_pins(env), 0);
 	write_many(200);
 	cr_assert_eq(ask(&child, 'c'), 'y');
 	cr_assert_eq(ask(&second, 'c'), 'y');
@@ -367,7 +367,7 @@ Test(pins, file_that_is_being_made_is_not_locked_while_it_is_removed)
 	cr_assert_eq(ask(&child, 'o'), 'y');
 	end(&child, SIGKILL);
 	unlocked_removals = 0;
-	cr_assert_eq(env_sweep_pins(env), 1);
+	cr_assert_eq(env_clean_pins(env), 1);
 	cr_assert_eq(unlocked_removals, 0);
 	unlocked_removals = -1;
 }
@@ -400,14 +400,14 @@ Test(pins, file_whose_maker_was_killed_before_others_could_open_it_is_removed)
 	cr_assert_eq(setegid(1), 0);
 	cr_assert_eq(seteuid(1), 0); /* the daemons' user */
 	cr_assert_eq(pin_scan_open(7, &places, &scan), 0);
-	cr_assert_eq(pin_scan_sweep(scan), 0);
+	cr_assert_eq(pin_scan_clean(scan), 0);
 	cr_assert_eq(files_in(places.path[0]), 1, "perhaps it is being made");
 	cr_assert_eq(seteuid(0), 0);
 	const struct timespec before[2] = {
 		{.tv_sec = time(NULL) - 61}, {.tv_sec = time(NULL) - 61}};
 	cr_assert_eq(utimensat(AT_FDCWD, path, before, 0), 0);
 	cr_assert_eq(seteuid(1), 0);
-	(void)pin_scan_sweep(scan);
+	(void)pin_scan_clean(scan);
 	cr_assert_eq(files_in(places.path[0]), 0);
 	pin_scan_close(&scan);
 	cr_assert_eq(seteuid(0), 0);
