@@ -168,16 +168,16 @@ void loop_close_feeds(struct loop *loop)
 	ring_close(&loop->ring);
 }
 
-static void loop_on_doubt(void *arg, struct session *session, enum failure_kind kind)
+static void loop_on_failure(void *arg, struct session *session, enum failure_kind kind)
 {
 	struct loop *loop = arg;
 
 	(void)session;
 	/* The next answer may come from another cluster; an absent resource may have moved. */
 	if (kind == FAILURE_NETWORK)
-		cluster_doubt(loop->cluster);
+		cluster_check_soon(loop->cluster);
 	if (kind == FAILURE_ABSENT)
-		feeds_doubt(loop->feeds);
+		feeds_rediscover(loop->feeds);
 }
 
 static void loop_on_well(void *arg, struct session *session)
@@ -185,7 +185,7 @@ static void loop_on_well(void *arg, struct session *session)
 	struct loop *loop = arg;
 
 	(void)session;
-	cluster_hope(loop->cluster);
+	cluster_retry(loop->cluster);
 }
 
 static void loop_on_etcd_rollback(void *arg, struct session *session)
@@ -235,7 +235,7 @@ int loop_open_feeds(struct loop *loop)
 		.stats = loop->stats,
 		.policy = loop->daemon->config->policy,
 		.arg = loop,
-		.on_doubt = loop_on_doubt,
+		.on_failure = loop_on_failure,
 		.on_well = loop_on_well,
 		.on_etcd_rollback = loop_on_etcd_rollback};
 	stats_set_journal(loop->stats, journal_uuid(loop->journal));

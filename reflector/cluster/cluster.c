@@ -17,7 +17,7 @@
 #define SECOND        1000000000ull
 #define FIRST_PAUSE   SECOND
 #define AGAIN_PAUSE   (300 * SECOND)
-#define DOUBT_PAUSE   (10 * SECOND)
+#define CHECK_PAUSE   (10 * SECOND)
 
 struct cluster {
 	uint32_t magic;
@@ -133,16 +133,16 @@ uint64_t cluster_until(const struct cluster *cluster)
 	return cluster->identity ? UINT64_MAX : cluster->next_ns;
 }
 
-void cluster_doubt(struct cluster *cluster)
+void cluster_check_soon(struct cluster *cluster)
 {
 	uint64_t now = proc_monotonic_ns();
 
 	CHECK_OBJ(cluster, CLUSTER_MAGIC);
-	if (cluster->next_ns > now + DOUBT_PAUSE)
+	if (cluster->next_ns > now + CHECK_PAUSE)
 		cluster->next_ns = now + pace_jitter(SECOND);
 }
 
-void cluster_hope(struct cluster *cluster)
+void cluster_retry(struct cluster *cluster)
 {
 	CHECK_OBJ(cluster, CLUSTER_MAGIC);
 	if (cluster->pause_ns)

@@ -44,9 +44,9 @@ int cluster_work(struct cluster *cluster);
 uint64_t cluster_until(const struct cluster *cluster);
 
 /* Makes the next check come soon: a connection was lost, and another server may answer next. */
-void cluster_doubt(struct cluster *cluster);
+void cluster_check_soon(struct cluster *cluster);
 /* Ends the pause after a failed check: the server answers again. */
-void cluster_hope(struct cluster *cluster);
+void cluster_retry(struct cluster *cluster);
 /* Drops a running check and begins again with the next cluster_work: a failed commit lost its
  * result. */
 void cluster_restart(struct cluster *cluster);

@@ -30,7 +30,7 @@
 struct feeds;
 
 /* Borrows JOURNAL and the pointers of SHARED. The caller sets, in SHARED, the members up to
- * `policy`, arg, on_doubt, on_well and on_etcd_rollback; the set of feeds sets the others. */
+ * `policy`, arg, on_failure, on_well and on_etcd_rollback; the set of feeds sets the others. */
 int feeds_new(
 	struct journal *journal, const struct session_shared *shared, struct feeds **ret_feeds);
 void feeds_free(struct feeds **feeds);
@@ -59,7 +59,7 @@ void feeds_show_obstacle(struct feeds *feeds, const char *why);
 /* Discovery has learnt something, or failed with RESULT. */
 void feeds_discovered(struct feeds *feeds, int result);
 /* Asks discovery again for every resource. */
-void feeds_doubt(struct feeds *feeds);
+void feeds_rediscover(struct feeds *feeds);
 
 /* From on_etcd_rollback. Returns: true if the whole cluster is rolled back; false if only SESSION's
  * feed is: it is then listed into a new feed. */

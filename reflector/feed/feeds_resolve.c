@@ -280,7 +280,7 @@ void feeds_discovered(struct feeds *feeds, int result)
 		session_discovered(feeds->retired[i].session, result);
 }
 
-void feeds_doubt(struct feeds *feeds)
+void feeds_rediscover(struct feeds *feeds)
 {
 	feeds->resolve_random = pace_random();
 	for (size_t i = 0; i < feeds->n_configured; i++)

@@ -107,7 +107,7 @@ void session_set_well(struct session *session)
 
 /* Asks discovery for the feed's resource again after an object of another kind or scope: a custom
  * resource may have been deleted and made again under the same name. */
-static void session_doubt_resource(struct session *session)
+static void session_rediscover(struct session *session)
 {
 	const struct session_shared *shared = session->shared;
 	uint64_t now = proc_monotonic_ns();
@@ -118,7 +118,7 @@ static void session_doubt_resource(struct session *session)
 	session->wrong_kind_ns = now + WRONG_KIND_PAUSE;
 	if (shared->discovery)
 		discovery_expire(shared->discovery);
-	shared->on_doubt(shared->arg, session, FAILURE_ABSENT);
+	shared->on_failure(shared->arg, session, FAILURE_ABSENT);
 }
 
 void session_show_passed(struct session *session)
@@ -126,7 +126,7 @@ void session_show_passed(struct session *session)
 	const struct record_feed *record = &session->record;
 	bool lacks = record_lacks(record);
 
-	session_doubt_resource(session);
+	session_rediscover(session);
 	if (record->passed_changes != session->passed_shown)
 		session_set_passed_error(session);
 	if (lacks && !session->lacking)
@@ -176,11 +176,11 @@ void session_fail(struct session *session, const struct status *status)
 	session->failing = true;
 	session->vouched_ns = 0;
 	session->row.retries++;
-	session_doubt_resource(session);
+	session_rediscover(session);
 	if (status->kind == FAILURE_ABSENT && !known && shared->discovery)
 		discovery_expire(shared->discovery);
 	if (!known)
-		shared->on_doubt(shared->arg, session, status->kind);
+		shared->on_failure(shared->arg, session, status->kind);
 	session_step_and_do(session, (struct feed_input){.on = FEED_ON_FAILED, .status = status});
 }
 

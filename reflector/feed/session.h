@@ -48,7 +48,7 @@ struct session_shared {
 	void *arg;
 	/* The server could not be reached, or lacks the resource: it may be another cluster by
 	 * now. */
-	void (*on_doubt)(void *arg, struct session *session, enum failure_kind kind);
+	void (*on_failure)(void *arg, struct session *session, enum failure_kind kind);
 	/* A failed feed gets answers again. */
 	void (*on_well)(void *arg, struct session *session);
 	/* The server's newest state is older than the journal's: its etcd was restored. */

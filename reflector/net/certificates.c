@@ -19,7 +19,7 @@ struct certificates {
 	const struct kubeconfig *config;
 	struct certificate_set *set;
 	uint64_t read_ns; /* when the files were last read */
-	bool doubt;
+	bool expired;
 	uint64_t ca_changes;
 };
 
@@ -122,10 +122,10 @@ static void certificates_renew(struct certificates *certificates, uint64_t now_n
 
 	if (!config->ca.file && !config->client_certificate.file && !config->client_key.file)
 		return;
-	if (!certificates->doubt && now_ns - certificates->read_ns < AGE_NS)
+	if (!certificates->expired && now_ns - certificates->read_ns < AGE_NS)
 		return;
 	certificates->read_ns = now_ns;
-	certificates->doubt = false;
+	certificates->expired = false;
 	r = certificate_set_read(config, &set);
 	/* An exec plugin's certificate is in no file: it is kept. */
 	if (!r && !set->certificate.data) {
@@ -157,10 +157,10 @@ struct bytes certificates_ca(
 	return BYTES(certificates->set->ca.data, certificates->set->ca.size);
 }
 
-void certificates_doubt(struct certificates *certificates)
+void certificates_expire(struct certificates *certificates)
 {
 	CHECK_OBJ(certificates, CERTIFICATES_MAGIC);
-	certificates->doubt = true;
+	certificates->expired = true;
 }
 
 int certificates_show(struct certificates *certificates, const char *certificate, const char *key)

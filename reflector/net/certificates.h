@@ -3,7 +3,7 @@
  * The PEM texts for TLS, in memory: the cluster's CA, and the client certificate with its key. They
  * come from the kubeconfig's data or files, or from an exec plugin.
  *
- * Files may be rotated. Taking a set reads them again if it is older than 10 s or in doubt. A
+ * Files may be rotated. Taking a set reads them again if it is older than 10 s or expired. A
  * change makes a new set; calls hold a reference to the old one. libcurl shares a connection only
  * between calls with the same bytes, so calls with a new set open a new connection, and the old one
  * ends with its last call. No call is cut off.
@@ -50,7 +50,7 @@ struct bytes certificates_ca(
 
 /* Makes the next take read the files again: the server refused our certificate, or we refused
  * its. */
-void certificates_doubt(struct certificates *certificates);
+void certificates_expire(struct certificates *certificates);
 
 /* Replaces the client certificate by an exec plugin's; both NULL: none. Returns: 0, -ENOMEM. */
 int certificates_show(struct certificates *certificates, const char *certificate, const char *key);

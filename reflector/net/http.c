@@ -322,7 +322,7 @@ static int http_perform(struct http *http)
 		call = (struct http_call *)(void *)private;
 		r = call->stop ? 0 : http_call_failure(call, msg->data.result);
 		if (r == ERR_TLS)
-			certificates_doubt(http->certificates);
+			certificates_expire(http->certificates);
 		if (r)
 			call_fail(call, r);
 		else

@@ -129,7 +129,7 @@ bool http_call_take_header(struct http_call *call, struct bytes line)
 		if (head->status == 401) {
 			/* The next call checks whether there are newer credentials. */
 			credential_refused(http->credential, call->credential_version);
-			certificates_doubt(http->certificates);
+			certificates_expire(http->certificates);
 		}
 		if (call->request.on_status)
 			call->request.on_status(call->request.arg,

@@ -184,7 +184,7 @@ static void upstream_complete(struct upstream_client *c, CURL *easy, CURLcode co
 
 	(void)curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&request);
 	(void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-	c->server.doubted |= code != CURLE_OK;
+	c->server.stale |= code != CURLE_OK;
 	/* A server may cut the answer of a refusal before reading the request (libcurl 7.88 takes
 	 * the end of such a stream for one): the status counts, however its body ends. */
 	if (code && status < 400)

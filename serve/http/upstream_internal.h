@@ -22,12 +22,12 @@ struct upstream_server {
 	size_t ca_size;
 	bool insecure;
 	struct stat file;    /* the source of it all */
-	bool doubted;        /* the server did not answer: it may have moved */
+	bool stale;          /* the server did not answer: it may have moved */
 	uint64_t generation; /* counts the readings */
 };
 
 void upstream_server_release(struct upstream_server *server);
-/* Reads the file `upstream` if it is another one than before, or the server is doubted. */
+/* Reads the file `upstream` if it is another one than before, or what it says may be stale. */
 int upstream_server_refresh(struct upstream_server *server, int runtime_fd);
 
 /* Lists borrowed by libcurl during a handle's life. */

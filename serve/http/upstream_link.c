@@ -200,7 +200,7 @@ static void link_connected(struct upstream_link *link, CURLcode code)
 	else if (!code)
 		link->state = UPSTREAM_OPEN;
 	link->fd = link->state == UPSTREAM_OPEN ? fd : -1;
-	link->links->server.doubted |= link->state == UPSTREAM_FAILED;
+	link->links->server.stale |= link->state == UPSTREAM_FAILED;
 	if (link->ready) {
 		link->ready(link->context);
 		return;

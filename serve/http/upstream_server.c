@@ -67,7 +67,7 @@ int upstream_server_refresh(struct upstream_server *s, int runtime_fd)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(-errno, "the API server's address is not known (the file 'upstream' "
 				       "of kinf-reflector)");
-	if (s->url && !s->doubted && st.st_ino == s->file.st_ino && st.st_size == s->file.st_size &&
+	if (s->url && !s->stale && st.st_ino == s->file.st_ino && st.st_size == s->file.st_size &&
 		memcmp(&st.st_mtim, &s->file.st_mtim, sizeof(st.st_mtim)) == 0)
 		return 0;
 	int r = yaml_load_fd(fd, "upstream", &yaml);

@@ -77,7 +77,7 @@ Test(certificates, files_are_read_again_after_ten_seconds)
 	file(crt, PEM("CRT2"));
 	file(key, PEM("KEY2"));
 	shows(c, now + 12 * SECOND, PEM("CA2"), PEM("CRT"));
-	certificates_doubt(c);
+	certificates_expire(c);
 	shows(c, now + 13 * SECOND, PEM("CA2"), PEM("CRT2"));
 	certificates_free(&c);
 }

@@ -50,7 +50,7 @@ static int on_list_end(void *arg, struct session *session)
 	return recorder_append(world->recorder, &record, &seq);
 }
 
-static void on_doubt(void *arg, struct session *session, enum failure_kind kind)
+static void on_failure(void *arg, struct session *session, enum failure_kind kind)
 {
 	(void)arg;
 	cr_assert_fail("%s failed: %d", session_definition(session)->name, kind);
@@ -97,7 +97,7 @@ static void set_up_with(struct world *world, const char *second, enum api_stub_f
 		.timers = &world->timers,
 		.queued = &world->queued,
 		.listing = &world->listing,
-		.on_doubt = on_doubt,
+		.on_failure = on_failure,
 		.on_well = on_well,
 		.on_list_end = on_list_end,
 		.list_arg = world};
