@@ -319,7 +319,7 @@ static int processor_run(struct daemon *daemon)
 	int status = daemon_end(daemon, r);
 	pair_close(&app.pair); /* its own pin file keeps the runtime directory */
 	if (app.p.home && (r >= 0 || r == ERR_MOVED))
-		home_retire(app.p.home);
+		home_remove_runtime(app.p.home);
 	return status;
 }
 

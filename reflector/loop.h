@@ -17,7 +17,7 @@ struct loop;
 /* Opens the network, the store and the status page. Borrows DAEMON. */
 int loop_new(struct daemon *daemon, struct loop **ret_loop);
 /* Removes the runtime directory, if no other daemon uses it. */
-void loop_retire(struct loop *loop);
+void loop_remove_runtime(struct loop *loop);
 void loop_free(struct loop **loop);
 
 /* Runs until the daemon is to stop. Returns: 0, an error. */

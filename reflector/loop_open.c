@@ -324,10 +324,10 @@ int loop_new(struct daemon *daemon, struct loop **ret_loop)
 	return 0;
 }
 
-void loop_retire(struct loop *loop)
+void loop_remove_runtime(struct loop *loop)
 {
 	loop_close_feeds(loop); /* its own pin file keeps the runtime directory */
-	home_retire(loop->home);
+	home_remove_runtime(loop->home);
 }
 
 void loop_free(struct loop **loop)

@@ -61,7 +61,7 @@ static int run(struct daemon *daemon)
 	}
 	int status = daemon_end(daemon, r);
 	if (loop && (r >= 0 || r == ERR_MOVED))
-		loop_retire(loop);
+		loop_remove_runtime(loop);
 	return status;
 }
 

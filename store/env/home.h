@@ -128,7 +128,7 @@ unsigned home_file_mode(const struct home *home);
 
 /* Releases the locks of a daemon at its end, and removes the runtime directory unless another
  * daemon uses it. */
-void home_retire(struct home *home);
+void home_remove_runtime(struct home *home);
 
 /* Removes the store with its runtime directory. The caller has taken all roles.
  * Returns: 0; NOT_FOUND: all files of the store are removed, and its directory stays, because it

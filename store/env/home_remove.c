@@ -20,7 +20,7 @@
 
 /* Removes our files in the runtime directory FD. Living readers keep the directory and the ring: it
  * tells the next reflector of an older copy in the journal's place. */
-static void retire_files(int fd)
+static void home_remove_files(int fd)
 {
 	pin_scan_remove_place(fd, HOME_PINS);
 	bool keeps_ring = faccessat(fd, HOME_PINS, F_OK, 0) == 0;
@@ -40,7 +40,7 @@ static void retire_files(int fd)
 /* Removes the runtime directory PATH, open as FD, unless a daemon uses it. Takes the locks in one
  * order: of two daemons that end at once, one removes it. A daemon that starts meanwhile finds its
  * lock taken or, within a second, its directory gone, and its supervisor starts it again. */
-static void retire_directory(int fd, const char *path)
+static void home_remove_directory(int fd, const char *path)
 {
 	int locks[HOME_ROLE_MAX] = {-1, -1};
 	struct stat ours, there;
@@ -54,20 +54,20 @@ static void retire_directory(int fd, const char *path)
 	}
 	if (!used && fstat(fd, &ours) == 0 && lstat(path, &there) == 0 &&
 		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino) {
-		retire_files(fd);
+		home_remove_files(fd);
 		(void)rmdir(path); /* other programs' files keep it */
 	}
 	for (int i = 0; i < HOME_ROLE_MAX; i++)
 		cleanup_fd(&locks[i]);
 }
 
-void home_retire(struct home *home)
+void home_remove_runtime(struct home *home)
 {
 	if (home->runtime_fd < 0)
 		return;
 	for (int i = 0; i < HOME_ROLE_MAX; i++)
 		cleanup_fd(&home->runtime_lock[i]);
-	retire_directory(home->runtime_fd, home->runtime);
+	home_remove_directory(home->runtime_fd, home->runtime);
 }
 
 /* ---- the store ---------------------------------------------------------- */
@@ -116,7 +116,7 @@ int home_remove(struct home *home)
 	for (int role = 0; role < HOME_ROLE_MAX; role++)
 		if (home->role_owner[role] < 0)
 			return err_say(ERR_LOCKED, "the store '%s' may be in use", home->path);
-	home_retire(home);
+	home_remove_runtime(home);
 	int r = remove_database(home, "index", home->index_fd);
 
 	if (r == 0)

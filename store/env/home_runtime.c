@@ -14,7 +14,7 @@
 #include "store/env/text_file.h"
 
 /* How long an ending daemon of this store may hold a lock in the runtime directory: it removes the
- * directory under it (home_retire()). */
+ * directory under it (home_remove_runtime()). */
 #define RETIRING_NS (2 * UINT64_C(1000000000))
 
 /* Returns: FOUND; NOT_FOUND: errno says why; errors. */

@@ -84,7 +84,7 @@ Test(home, both_daemons_may_make_it_at_once)
 	}
 }
 
-static void *retire_again_and_again(void *arg)
+static void *remove_again_and_again(void *arg)
 {
 	struct rush *rush = arg;
 	struct home_options options = {.create = true, .runtime_dir = rush->runtime};
@@ -94,7 +94,7 @@ static void *retire_again_and_again(void *arg)
 
 		int r = home_open(rush->store, &options, &home);
 		cr_assert_eq(r, 0, "%s", err_text(r));
-		home_retire(home);
+		home_remove_runtime(home);
 		home_close(&home);
 	}
 	return NULL;
@@ -107,7 +107,7 @@ Test(home, runtime_directory_that_goes_while_it_is_made_is_made_again)
 	pthread_t threads[2];
 
 	for (size_t i = 0; i < 2; i++)
-		cr_assert_eq(pthread_create(&threads[i], NULL, retire_again_and_again, &rush), 0);
+		cr_assert_eq(pthread_create(&threads[i], NULL, remove_again_and_again, &rush), 0);
 	for (size_t i = 0; i < 2; i++)
 		cr_assert_eq(pthread_join(threads[i], NULL), 0);
 }
