@@ -214,7 +214,7 @@ static void processor_obey(struct app *app)
 	pair_close(&app->pair);
 }
 
-static void processor_tend_formers(struct app *app)
+static void processor_maintain_replaced(struct app *app)
 {
 	struct replaced_loss loss;
 
@@ -234,7 +234,7 @@ static int processor_loop(struct app *app)
 			int r = home_check(app->p.home);
 			if (r < 0)
 				return r;
-			processor_tend_formers(app);
+			processor_maintain_replaced(app);
 		}
 		if (daemon->reload && daemon_reload(daemon)) {
 			app->p.config = daemon->config;

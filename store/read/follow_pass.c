@@ -114,7 +114,7 @@ int follow_take_snapshot(struct follow *f, bool whole, uint64_t seq)
 /* Sets the end of a pass, and whether the feed's objects can be read by name in this snapshot. The
  * index must have everything given: an object never goes back. A resync holds its feed's changes
  * until then, but not for long. */
-static void follow_aim(struct follow *f, size_t i, const struct feed_checkpoint *checkpoint)
+static void follow_set_end(struct follow *f, size_t i, const struct feed_checkpoint *checkpoint)
 {
 	struct follow_feed *feed = &f->feeds[i];
 	uint64_t last = snapshot_last(f->snapshot);
@@ -167,7 +167,7 @@ static int follow_check_feed(struct follow *f, size_t i, struct follow_item *ret
 		    (position->seq < checkpoint.trimmed ||
 			    position->seq > snapshot_last(f->snapshot) || feed->damaged);
 	if (!feed->foreign && !lost) {
-		follow_aim(f, i, &checkpoint);
+		follow_set_end(f, i, &checkpoint);
 		return NOT_FOUND;
 	}
 	if (position->seq > f->not_before && !feed->foreign &&
