@@ -2,7 +2,7 @@
 /*
  * The env group's internal header, and the only file to include lmdb.h. env.c opens and closes
  * environments, env_txn.c runs transactions on them, env_entry.c reads and writes entries,
- * env_seal.c finds damage of the meta pages, env_tree.c pages of older states in the newest one,
+ * env_marker.c finds damage of the meta pages, env_tree.c pages of older states in the newest one,
  * env_path.c searches without LMDB, env_place.c finds values by their place in the file,
  * env_fault.c reserves blocks, makes the file longer and survives a full disk, env_pins.c keeps
  * pages in use from reuse, env_error.c converts LMDB's codes and outlives its assertions in reads.
@@ -185,7 +185,7 @@ int mapping_advance(struct mapping *map, bool must);
 uint64_t mapping_floor(const struct mapping *map);
 /* Makes a scan of the environment's pin files; NULL when it has no places. */
 int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan);
-/* Commits and publishes. HAS_WRITTEN: TXN becomes a state and gets a seal. Returns LMDB's code, or
+/* Commits and publishes. HAS_WRITTEN: TXN becomes a state and gets a marker. Returns LMDB's code, or
  * an errno if the disk is full. */
 int mapping_commit(struct mapping *map, MDB_txn *txn, bool has_written);
 
@@ -199,10 +199,10 @@ int mapping_pin(struct mapping *map, struct pin *pin);
 /* Begins a read transaction, or renews *TXN, under PIN. LMDB's code, or MAPPING_REPLACED. */
 int mapping_begin_read(struct mapping *map, struct pin *pin, MDB_txn **txn);
 
-/* ---- env_seal.c --------------------------------------------------------- */
+/* ---- env_marker.c --------------------------------------------------------- */
 
-/* Writes the seal of TXN, after everything else. LMDB's code. */
-int mapping_seal(const struct mapping *map, MDB_txn *txn);
+/* Writes the marker of TXN, after everything else. LMDB's code. */
+int mapping_mark_commit(const struct mapping *map, MDB_txn *txn);
 /* The tree of the list of free pages. */
 struct free_list {
 	uint64_t root;
@@ -212,10 +212,10 @@ struct free_list {
 /* Returns the list of free pages of state TXN; false: a writer has made a newer state. The map's
  * address is known. */
 bool mapping_free_list(const struct mapping *map, uint64_t txn, struct free_list *ret_list);
-/* Checks the meta pages' sizes before LMDB opens the file, and WITH_SEALS their seals; a writer
+/* Checks the meta pages' sizes before LMDB opens the file, and WITH_MARKERS their markers; a writer
  * undoes an interrupted commit. Returns: 0, also without a file; ERR_CORRUPT; ERR_LOCKED: only a
  * writer can open it; errors of reading. */
-int mapping_check_metas(const struct mapping *map, bool with_seals);
+int mapping_check_metas(const struct mapping *map, bool with_markers);
 /* For a writer, before LMDB opens the file: lowers the size of the map in both meta pages to BYTES,
  * or to the file's content. Readers take this size as theirs, and LMDB itself only raises it. */
 int mapping_lower_size(const struct mapping *map, uint64_t bytes);

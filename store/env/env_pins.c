@@ -403,7 +403,7 @@ int mapping_commit(struct mapping *map, MDB_txn *txn, bool has_written)
 	struct pin_page *page = map->own_page;
 
 	errno = 0;
-	int rc = has_written ? mapping_write_error(mapping_seal(map, txn)) : 0;
+	int rc = has_written ? mapping_write_error(mapping_mark_commit(map, txn)) : 0;
 	if (rc) {
 		mdb_txn_abort(txn);
 		return rc;

@@ -345,7 +345,7 @@ static int tree_check_databases(struct tree *tree, MDB_txn *txn)
 
 		if (rc)
 			return mapping_failed(tree->map, rc, "reading");
-		if (!has_table) /* all of it is one page, as the seals require */
+		if (!has_table) /* all of it is one page, as the markers require */
 			r = tree_mark(tree, tree_page_of(tree, value.mv_data),
 				"is the table of databases, and also free");
 		has_table = true;

@@ -187,7 +187,8 @@ int index_save(struct index *index)
 		index_write_feed(feed, &row->feed);
 		row->changed = false;
 		key = index_meta_key(buffer, META_FEED, row->feed.feed);
-		r = txn_put(index->txn, INDEX_META, key, index_seal_row(key, feed, FEED_BYTES), 0);
+		r = txn_put(
+			index->txn, INDEX_META, key, index_checksum_row(key, feed, FEED_BYTES), 0);
 	}
 	for (size_t i = 0; i < index->n_definitions && r == 0; i++) {
 		CLEANUP(buf_release) struct buf text = BUF_INIT;
@@ -202,14 +203,15 @@ int index_save(struct index *index)
 			return buf_error(&text);
 		row->changed = false;
 		key = index_meta_key(buffer, META_DEFINITION, row->definition.id);
-		r = txn_put(index->txn, INDEX_META, key, index_seal_row(key, end - size, size), 0);
+		r = txn_put(
+			index->txn, INDEX_META, key, index_checksum_row(key, end - size, size), 0);
 	}
 	if (r == 0 && index->state_changed) {
 		index_write_state(state, &index->state);
 		index->state_changed = false;
 		key = index_meta_key(buffer, META_STATE, 0);
-		r = txn_put(
-			index->txn, INDEX_META, key, index_seal_row(key, state, STATE_BYTES), 0);
+		r = txn_put(index->txn, INDEX_META, key,
+			index_checksum_row(key, state, STATE_BYTES), 0);
 	}
 	return r;
 }

@@ -62,7 +62,7 @@ static int index_copy_entries(struct index_copying *c, enum index_database db)
 			return r;
 		memcpy(row, value.data, value.size);
 		index_write_entry(row, &entry);
-		(void)index_seal_row(key, row, value.size);
+		(void)index_checksum_row(key, row, value.size);
 		if (c->progress && n % REPORT_EVERY == 0)
 			r = c->progress(c->arg, c->to.bytes);
 		if (r == 0)
@@ -91,8 +91,8 @@ static int index_copy_meta(struct index_copying *c)
 	state.meta.building = true; /* until it is published */
 	index_write_state(row, &state);
 	return r < 0 ? r
-		     : env_copy_put(
-			       &c->to, INDEX_META, key, index_seal_row(key, row, STATE_BYTES), 0);
+		     : env_copy_put(&c->to, INDEX_META, key,
+			       index_checksum_row(key, row, STATE_BYTES), 0);
 }
 
 static int index_copy_rows(struct index_copying *c)

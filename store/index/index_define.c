@@ -177,7 +177,7 @@ static int index_drop_term(struct index *index, struct cursor *cursor, struct by
 	}
 	le64_put(row, term);
 	le64_put(row + 8, count - dropped);
-	return cursor_put(cursor, name, index_seal_row(name, row, TERM_BYTES), 0);
+	return cursor_put(cursor, name, index_checksum_row(name, row, TERM_BYTES), 0);
 }
 
 /* Returns: 0; AGAIN: *LEFT ran out before the definition was removed. */

@@ -51,7 +51,7 @@ static int flush_term(struct index *index, struct cursor *cursor, struct change_
 
 	le64_put(row, term->id);
 	le64_put(row + 8, count);
-	return cursor_put(cursor, key, index_seal_row(key, row, TERM_BYTES), 0);
+	return cursor_put(cursor, key, index_checksum_row(key, row, TERM_BYTES), 0);
 }
 
 static int flush_compare_ids(const void *a, const void *b, void *arg)
@@ -128,7 +128,7 @@ static int flush_names(struct index *index, const uint32_t *order)
 			bool append = !o->stored_object && bytes_compare(key, last) > 0;
 
 			index_write_entry(row, &o->to);
-			r = cursor_put(cursor, key, index_seal_row(key, row, ENTRY_BYTES),
+			r = cursor_put(cursor, key, index_checksum_row(key, row, ENTRY_BYTES),
 				append ? TXN_APPEND : 0);
 		} else if (o->stored_object) {
 			r = txn_del(index->txn, INDEX_NAME, key);
@@ -190,7 +190,7 @@ static int flush_objects(struct index *index)
 			memcpy(row + OBJECT_HEAD, name.data, name.size);
 			/* Ids are never used again: a new one is the highest. */
 			r = cursor_put(cursor, key,
-				index_seal_row(key, row, OBJECT_HEAD + name.size),
+				index_checksum_row(key, row, OBJECT_HEAD + name.size),
 				o->stored_object == o->to.object ? 0 : TXN_APPEND);
 		} else {
 			r = txn_del(index->txn, INDEX_OBJECT, key);

@@ -100,7 +100,7 @@ void index_write_entry(uint8_t *row, const struct index_entry *entry);
 void index_read_entry(const uint8_t *row, struct index_entry *ret_entry);
 
 /* Appends the checksum of row KEY to its value of SIZE bytes. Returns the whole value. */
-struct bytes index_seal_row(struct bytes key, uint8_t *row, size_t size);
+struct bytes index_checksum_row(struct bytes key, uint8_t *row, size_t size);
 /* Takes the checksum off VALUE, the row KEY of DATABASE, and compares it. Returns: 0;
  * ERR_CORRUPT. */
 int index_check_row(const char *database, struct bytes key, struct bytes *value);
@@ -121,7 +121,7 @@ int index_read_state(struct bytes key, struct bytes value, struct index_state *r
 int index_read_feed(struct bytes key, struct bytes value, struct index_feed *ret_feed);
 int index_read_definition(
 	struct bytes key, struct bytes value, struct index_definition *ret_definition);
-/* Each writes a row without its checksum (index_seal_row()). */
+/* Each writes a row without its checksum (index_checksum_row()). */
 void index_write_state(uint8_t row[STATE_BYTES], const struct index_state *state);
 void index_write_feed(uint8_t row[FEED_BYTES], const struct index_feed *feed);
 void index_write_definition(struct buf *row, const struct index_definition *definition);

@@ -76,7 +76,7 @@ static uint32_t index_row_crc(struct bytes key, const void *row, size_t size)
 	return crc32c(crc32c(0, key.data, key.size), row, size);
 }
 
-struct bytes index_seal_row(struct bytes key, uint8_t *row, size_t size)
+struct bytes index_checksum_row(struct bytes key, uint8_t *row, size_t size)
 {
 	le32_put(row + size, index_row_crc(key, row, size));
 	return BYTES(row, size + ROW_CRC);

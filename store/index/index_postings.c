@@ -205,7 +205,7 @@ static int postings_put(
 
 	for (size_t i = 1; i < n; i++)
 		le32_put(rest + 4 * (i - 1), (uint32_t)(objects[i] - objects[0]));
-	return cursor_put(w->cursor, key, index_seal_row(key, rest, 4 * (n - 1)), flags);
+	return cursor_put(w->cursor, key, index_checksum_row(key, rest, 4 * (n - 1)), flags);
 }
 
 /* Writes the block, a large one as several. The last block of a term is filled, because most

@@ -44,7 +44,7 @@ int journal_set_passed(struct journal *journal, uint32_t feed, const struct feed
 	if (passed) {
 		buf_reset(&journal->scratch);
 		passed_write(passed, &journal->scratch);
-		feed_seal(feed, FEED_PASSED, &journal->scratch);
+		feed_checksum(feed, FEED_PASSED, &journal->scratch);
 		r = buf_error(&journal->scratch);
 		if (r == 0)
 			r = txn_put(journal->txn, DB_FEED, key, buf_bytes(&journal->scratch), 0);

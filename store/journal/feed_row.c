@@ -59,7 +59,7 @@ uint32_t row_checksum(struct bytes key, struct bytes content)
 	return crc32c(crc32c(0, key.data, key.size), content.data, content.size);
 }
 
-void feed_seal(uint32_t feed, enum feed_part part, struct buf *buf)
+void feed_checksum(uint32_t feed, enum feed_part part, struct buf *buf)
 {
 	uint8_t room[FEED_KEY_SIZE];
 	uint32_t crc = row_checksum(feed_key(feed, part, room), buf_bytes(buf));
@@ -122,7 +122,7 @@ int definition_write(const struct feed_definition *definition, struct buf *buf)
 	value_put_string(buf, BYTES_LIT("resync"));
 	value_put_uint(buf, copy.resync_ns);
 	value_close(buf, map, N_TEXTS + 3);
-	feed_seal(definition->id, FEED_DEFINITION, buf);
+	feed_checksum(definition->id, FEED_DEFINITION, buf);
 	return buf_error(buf);
 }
 

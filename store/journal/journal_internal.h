@@ -69,7 +69,7 @@ struct bytes feed_key(uint32_t feed, enum feed_part part, uint8_t room[FEED_KEY_
 #define FEED_CRC_SIZE 4 /* at the end of each row */
 uint32_t row_checksum(struct bytes key, struct bytes content);
 /* Appends the checksum of row PART of FEED to BUF, its content. */
-void feed_seal(uint32_t feed, enum feed_part part, struct buf *buf);
+void feed_checksum(uint32_t feed, enum feed_part part, struct buf *buf);
 /* Returns the row's content without its checksum. ERR_CORRUPT. */
 int feed_open(uint32_t feed, enum feed_part part, struct bytes stored, struct bytes *ret_content);
 int definition_write(const struct feed_definition *definition, struct buf *buf);

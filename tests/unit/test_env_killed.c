@@ -182,7 +182,8 @@ Test(env_killed, pages_of_a_killed_commit_that_are_used_again_are_no_damage)
 		cr_assert_eq(pwrite(s.fd, newest, s.size, 0), (ssize_t)s.size);
 		cr_assert_eq(pwrite(s.fd, number, 8, 144), 8);
 		uint8_t *page = malloc(s.page);
-		memcpy(page, newest + root_5, s.page); /* a copy of 5's table, not sealed yet */
+		memcpy(page, newest + root_5,
+			s.page); /* a copy of 5's table, without its marker yet */
 		memcpy(page, newest + root, 8);
 		if (i == 1)
 			memset(page, 0, s.page);

@@ -32,7 +32,7 @@ static void write_map(struct buf *buf, const char *key, const char *text)
 		value_put_string(buf, bytes_str(text));
 	}
 	value_close(buf, map, key ? 2 : 1);
-	feed_seal(1, FEED_DEFINITION, buf);
+	feed_checksum(1, FEED_DEFINITION, buf);
 }
 
 Test(feed_row, a_definition_reads_back)

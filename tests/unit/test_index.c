@@ -102,7 +102,7 @@ Test(index, a_value_that_counts_nobody_is_damage)
 	cr_assert_eq(index_set_taken(f.index, 1), 0);
 	struct bytes key = index_term_key(room, d, BYTES_LIT("n1"));
 	cr_assert_eq(txn_put(index_txn(f.index), INDEX_TERM, key,
-			     index_seal_row(key, row, TERM_BYTES), 0),
+			     index_checksum_row(key, row, TERM_BYTES), 0),
 		0);
 	commit(&f);
 	cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);

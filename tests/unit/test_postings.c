@@ -167,18 +167,19 @@ Test(postings, a_damaged_row_is_an_error)
 	struct postings_block block;
 	struct fixture f;
 
-	cr_assert_eq(postings_read(key, index_seal_row(key, back, 8), &block), 0);
-	cr_assert_eq(postings_read(longer, index_seal_row(longer, back, 8), &block), ERR_CORRUPT);
-	cr_assert_eq(postings_read(key, index_seal_row(key, back, 7), &block), ERR_CORRUPT);
+	cr_assert_eq(postings_read(key, index_checksum_row(key, back, 8), &block), 0);
 	cr_assert_eq(
-		postings_read(key, index_seal_row(key, large, sizeof(large) - ROW_CRC), &block),
+		postings_read(longer, index_checksum_row(longer, back, 8), &block), ERR_CORRUPT);
+	cr_assert_eq(postings_read(key, index_checksum_row(key, back, 7), &block), ERR_CORRUPT);
+	cr_assert_eq(
+		postings_read(key, index_checksum_row(key, large, sizeof(large) - ROW_CRC), &block),
 		ERR_CORRUPT);
 	setup(&f);
 	begin(&f);
 	key = index_posting_key(room, 1, 10);
 	back[7] = 0; /* the checksum of 7 bytes began there */
-	cr_assert_eq(
-		txn_put(index_txn(f.index), INDEX_POSTING, key, index_seal_row(key, back, 8), 0),
+	cr_assert_eq(txn_put(index_txn(f.index), INDEX_POSTING, key,
+			     index_checksum_row(key, back, 8), 0),
 		0);
 	cr_assert_eq(change_run(&f, 1, false, 1, 20, 1, 1), ERR_CORRUPT, "its ids do not ascend");
 	teardown(&f);

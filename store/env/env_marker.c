@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Seals: a check of the meta pages. LMDB takes the state with the higher number of its two meta
- * pages and believes each byte of them: one changed byte makes the older state the newest one, and
- * it reads well. So each commit writes its number into the table of databases too, as its seal, and
- * a meta page must lead to a seal with its own number.
+ * Commit markers: a check of the meta pages. LMDB takes the state with the higher number of its two
+ * meta pages and believes each byte of them: one changed byte makes the older state the newest one,
+ * and it reads well. So each commit writes its number into the table of databases too, as its
+ * commit marker, and a meta page must lead to a marker with its own number.
  *
  * These differences are sound:
  *
  *   - A writer was killed inside of commit T + 1, while it overwrote the meta page of T - 1 field
  *     by field. While its number is T - 1, the state T is the newest, and the other page may lead
- *     to any table. A seal of T + 1 there may also come from a damaged newest number; with the
+ *     to any table. A marker of T + 1 there may also come from a damaged newest number; with the
  *     number T - 1, and unless the pin page has T + 1 published, it counts as a killed commit.
  *   - Some compilers store the number before the root of the table. After a kill between the two, T
  *     + 1 leads to the table of T - 1. LMDB would read it, and reuse its pages as free ones. Here
@@ -47,17 +47,17 @@
 #define META_TXN        144u
 
 #define ADDRESSES (UINT64_C(1) << 47) /* of a process, on the supported machines */
-#define SEAL      "seal"
+#define MARKER    "seal"
 #define TRIES_MAX 1000 /* while a writer commits */
 
 struct meta {
-	uint64_t txn, root, seal;
+	uint64_t txn, root, marker;
 	uint16_t depth;
-	bool is_sealed;
+	bool has_marker;
 	bool is_beyond; /* its table lies beyond the end of the file */
 };
 
-struct seals {
+struct markers {
 	struct meta metas[2];
 	bool has_page;
 	uint64_t committed, began; /* of the pin page */
@@ -65,10 +65,11 @@ struct seals {
 
 enum verdict { SOUND, DAMAGED, KILLED_INSIDE };
 
-int mapping_seal(const struct mapping *map, MDB_txn *txn)
+int mapping_mark_commit(const struct mapping *map, MDB_txn *txn)
 {
 	uint8_t number[8];
-	MDB_val key = {sizeof(SEAL) - 1, (void *)(uintptr_t)SEAL}, value = {sizeof(number), number};
+	MDB_val key = {sizeof(MARKER) - 1, (void *)(uintptr_t)MARKER},
+		value = {sizeof(number), number};
 
 	le64_put(number, mdb_txn_id(txn));
 	return mdb_put(txn, map->main_db, &key, &value, 0);
@@ -76,7 +77,7 @@ int mapping_seal(const struct mapping *map, MDB_txn *txn)
 
 /* ---- reading ------------------------------------------------------------ */
 
-static int seals_pread(
+static int markers_pread(
 	const struct mapping *map, int fd, void *to, size_t size, uint64_t at, bool *ret_beyond)
 {
 	ssize_t n = pread(fd, to, size, (off_t)at);
@@ -88,7 +89,7 @@ static int seals_pread(
 }
 
 /* Returns: 0; NOT_FOUND: the file is too short, as LMDB reports. */
-static int seals_read_metas(
+static int markers_read_metas(
 	const struct mapping *map, int fd, uint32_t page_size, struct meta metas[2])
 {
 	uint8_t page[META_BYTES];
@@ -96,7 +97,7 @@ static int seals_read_metas(
 	int r = 0;
 
 	for (unsigned i = 0; i < 2 && r == 0 && !is_short; i++) {
-		r = seals_pread(map, fd, page, sizeof(page), (uint64_t)i * page_size, &is_short);
+		r = markers_pread(map, fd, page, sizeof(page), (uint64_t)i * page_size, &is_short);
 		metas[i] = (struct meta){
 			.txn = le64_get(page + META_TXN),
 			.root = le64_get(page + META_ROOT),
@@ -119,9 +120,9 @@ static bool table_has_node(const uint8_t *page, size_t size, size_t rows_end, si
 	       node + NODE_HEADER + node_key(page + node).size + value <= size;
 }
 
-/* Finds the seal in the table of databases, a leaf of any bytes. A table of another shape has none:
- * LMDB would read outside of the file. */
-static void meta_find_seal(struct meta *meta, const uint8_t *page, size_t size)
+/* Finds the marker in the table of databases, a leaf of any bytes. A table of another shape has
+ * none: LMDB would read outside of the file. */
+static void meta_find_marker(struct meta *meta, const uint8_t *page, size_t size)
 {
 	size_t end = le16_get(page + PAGE_LOWER);
 
@@ -132,19 +133,19 @@ static void meta_find_seal(struct meta *meta, const uint8_t *page, size_t size)
 		size_t node = le16_get(page + at), key = node + NODE_HEADER;
 
 		if (!table_has_node(page, size, end, node)) {
-			meta->is_sealed = false;
+			meta->has_marker = false;
 			return;
 		}
-		if (le16_get(page + node + NODE_KEY_SIZE) != sizeof(SEAL) - 1 ||
-			memcmp(page + key, SEAL, sizeof(SEAL) - 1) != 0 ||
+		if (le16_get(page + node + NODE_KEY_SIZE) != sizeof(MARKER) - 1 ||
+			memcmp(page + key, MARKER, sizeof(MARKER) - 1) != 0 ||
 			le16_get(page + node) != 8)
 			continue;
-		meta->is_sealed = true;
-		meta->seal = le64_get(page + key + sizeof(SEAL) - 1);
+		meta->has_marker = true;
+		meta->marker = le64_get(page + key + sizeof(MARKER) - 1);
 	}
 }
 
-static int seals_read_table(
+static int markers_read_table(
 	const struct mapping *map, int fd, uint32_t page_size, struct meta *meta)
 {
 	if (meta->depth != 1 || meta->root >= ADDRESSES / page_size)
@@ -152,13 +153,13 @@ static int seals_read_table(
 	AUTO_FREE uint8_t *page = malloc(page_size);
 	if (!page)
 		return err_set(-ENOMEM, "opening '%s'", map->path);
-	int r = seals_pread(map, fd, page, page_size, meta->root * page_size, &meta->is_beyond);
+	int r = markers_pread(map, fd, page, page_size, meta->root * page_size, &meta->is_beyond);
 	if (r == 0 && !meta->is_beyond)
-		meta_find_seal(meta, page, page_size);
+		meta_find_marker(meta, page, page_size);
 	return r;
 }
 
-static int seals_read_page(const struct mapping *map, int fd, struct seals *seals)
+static int markers_read_page(const struct mapping *map, int fd, struct markers *markers)
 {
 	AUTO_FD int directory = open(map->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct pin_page page;
@@ -167,13 +168,13 @@ static int seals_read_page(const struct mapping *map, int fd, struct seals *seal
 	if (directory < 0 || fstat(fd, &st) < 0)
 		return err_set(-errno, "opening '%s'", map->path);
 	int r = pin_page_probe(directory, st.st_ino, &page);
-	seals->has_page = r == FOUND;
-	seals->committed = r == FOUND ? page.committed : 0;
-	seals->began = r == FOUND ? page.began : 0;
+	markers->has_page = r == FOUND;
+	markers->committed = r == FOUND ? page.committed : 0;
+	markers->began = r == FOUND ? page.began : 0;
 	return r < 0 ? r : 0;
 }
 
-static bool seals_are_same(const struct seals *a, const struct seals *b)
+static bool markers_are_same(const struct markers *a, const struct markers *b)
 {
 	bool same =
 		a->has_page == b->has_page && a->committed == b->committed && a->began == b->began;
@@ -183,22 +184,23 @@ static bool seals_are_same(const struct seals *a, const struct seals *b)
 	return same;
 }
 
-/* Reads both meta pages with their seals, and the pin page, as they are at one instant. Returns:
+/* Reads both meta pages with their markers, and the pin page, as they are at one instant. Returns:
  * 0; AGAIN: a writer commits meanwhile; NOT_FOUND: the file is too short. */
-static int seals_read(const struct mapping *map, int fd, uint32_t page_size, struct seals *seals)
+static int markers_read(
+	const struct mapping *map, int fd, uint32_t page_size, struct markers *markers)
 {
-	struct seals after = {.has_page = false};
-	int r = seals_read_page(map, fd, seals);
+	struct markers after = {.has_page = false};
+	int r = markers_read_page(map, fd, markers);
 
 	if (r == 0)
-		r = seals_read_metas(map, fd, page_size, seals->metas);
+		r = markers_read_metas(map, fd, page_size, markers->metas);
 	for (int one = 0; one < 2 && r == 0; one++)
-		r = seals_read_table(map, fd, page_size, &seals->metas[one]);
+		r = markers_read_table(map, fd, page_size, &markers->metas[one]);
 	if (r == 0)
-		r = seals_read_metas(map, fd, page_size, after.metas);
+		r = markers_read_metas(map, fd, page_size, after.metas);
 	if (r == 0)
-		r = seals_read_page(map, fd, &after);
-	return r != 0 ? r : seals_are_same(seals, &after) ? 0 : AGAIN;
+		r = markers_read_page(map, fd, &after);
+	return r != 0 ? r : markers_are_same(markers, &after) ? 0 : AGAIN;
 }
 
 bool mapping_free_list(const struct mapping *map, uint64_t txn, struct free_list *ret_list)
@@ -216,53 +218,55 @@ bool mapping_free_list(const struct mapping *map, uint64_t txn, struct free_list
 
 /* ---- judging ------------------------------------------------------------ */
 
-static const struct meta *seals_newest(const struct seals *seals)
+static const struct meta *markers_newest(const struct markers *markers)
 {
-	return &seals->metas[seals->metas[1].txn > seals->metas[0].txn]; /* as LMDB chooses */
+	return &markers->metas[markers->metas[1].txn > markers->metas[0].txn]; /* as LMDB chooses */
 }
 
-static enum verdict seals_judge(const struct seals *seals)
+static enum verdict markers_judge(const struct markers *markers)
 {
-	const struct meta *newest = seals_newest(seals),
-			  *other = &seals->metas[newest == seals->metas];
+	const struct meta *newest = markers_newest(markers),
+			  *other = &markers->metas[newest == markers->metas];
 	uint64_t txn = newest->txn;
 
 	if (txn == 0 || newest->is_beyond) /* nothing was written; a cut file is reported as one */
 		return SOUND;
-	if (newest->is_sealed && newest->seal == txn) {
-		bool was_newest = other->is_sealed && other->seal == txn + 1;
+	if (newest->has_marker && newest->marker == txn) {
+		bool was_newest = other->has_marker && other->marker == txn + 1;
 		bool is_killed =
-			other->txn == txn - 1 && !(seals->has_page && seals->committed > txn);
+			other->txn == txn - 1 && !(markers->has_page && markers->committed > txn);
 		return was_newest && !is_killed ? DAMAGED : SOUND;
 	}
-	bool is_killed = seals->has_page ? seals->began == txn && seals->committed == txn - 1
-					 : newest->is_sealed && newest->seal == txn - 2;
-	return is_killed && other->is_sealed && other->seal == other->txn && other->txn == txn - 1
+	bool is_killed = markers->has_page ? markers->began == txn && markers->committed == txn - 1
+					   : newest->has_marker && newest->marker == txn - 2;
+	return is_killed && other->has_marker && other->marker == other->txn &&
+			       other->txn == txn - 1
 		       ? KILLED_INSIDE
 		       : DAMAGED;
 }
 
-static int seals_say_damage(const struct mapping *map, const struct seals *seals)
+static int markers_say_damage(const struct mapping *map, const struct markers *markers)
 {
-	const struct meta *newest = seals_newest(seals),
-			  *other = &seals->metas[newest == seals->metas];
-	const struct meta *bad = newest->is_sealed && newest->seal == newest->txn ? other : newest;
+	const struct meta *newest = markers_newest(markers),
+			  *other = &markers->metas[newest == markers->metas];
+	const struct meta *bad =
+		newest->has_marker && newest->marker == newest->txn ? other : newest;
 
-	if (!bad->is_sealed)
+	if (!bad->has_marker)
 		return err_say(ERR_CORRUPT,
 			"'%s/data.mdb' is damaged: its newest state has the number %" PRIu64
-			" and, unlike the one before, no seal",
+			" and, unlike the one before, no commit marker",
 			map->path, bad->txn);
 	return err_say(ERR_CORRUPT,
 		"'%s/data.mdb' is damaged: the state that was written as number %" PRIu64
 		" has the number %" PRIu64,
-		map->path, bad->seal, bad->txn);
+		map->path, bad->marker, bad->txn);
 }
 
 /* ---- before LMDB opens the file ----------------------------------------- */
 
 /* Opens data.mdb; -1: errno. */
-static int seals_open(const struct mapping *map, int flags)
+static int markers_open(const struct mapping *map, int flags)
 {
 	char path[4096];
 
@@ -271,7 +275,7 @@ static int seals_open(const struct mapping *map, int flags)
 }
 
 /* Writes a word of the meta page NUMBER. */
-static int seals_write(const struct mapping *map, int fd, unsigned number, uint32_t page_size,
+static int markers_write(const struct mapping *map, int fd, unsigned number, uint32_t page_size,
 	unsigned at, uint64_t word, const char *what)
 {
 	uint8_t bytes[8];
@@ -285,29 +289,29 @@ static int seals_write(const struct mapping *map, int fd, unsigned number, uint3
 }
 
 /* Rolls an interrupted commit back to the txn id of the meta page before it. */
-static int seals_undo_killed(
-	const struct mapping *map, uint32_t page_size, const struct seals *seals)
+static int markers_undo_killed(
+	const struct mapping *map, uint32_t page_size, const struct markers *markers)
 {
-	const struct meta *newest = seals_newest(seals);
+	const struct meta *newest = markers_newest(markers);
 	static const char what[] = "undoing the last commit to";
-	AUTO_FD int fd = seals_open(map, O_RDWR);
+	AUTO_FD int fd = markers_open(map, O_RDWR);
 
 	return fd < 0 ? err_set(-errno, "%s '%s/data.mdb'", what, map->path)
-		      : seals_write(map, fd, newest == &seals->metas[1], page_size, META_TXN,
+		      : markers_write(map, fd, newest == &markers->metas[1], page_size, META_TXN,
 				newest->txn - 2, what);
 }
 
 /* Reads the page size. Returns: FOUND; NOT_FOUND: there is no file, or a short one, as LMDB
  * reports; ERR_CORRUPT: opening it would be unsafe: LMDB divides by the size, maps a state beyond
  * the map, and compares keys by the flags. */
-static int seals_read_sizes(const struct mapping *map, int fd, uint32_t *ret_page_size)
+static int markers_read_sizes(const struct mapping *map, int fd, uint32_t *ret_page_size)
 {
 	uint8_t meta[META_BYTES];
 	uint32_t size = 0;
 	bool is_short, is_good = true;
 
 	for (unsigned i = 0; i < 2 && is_good; i++) {
-		int r = seals_pread(map, fd, meta, sizeof(meta), (uint64_t)i * size, &is_short);
+		int r = markers_pread(map, fd, meta, sizeof(meta), (uint64_t)i * size, &is_short);
 		if (r < 0 || is_short)
 			return r < 0 ? r : NOT_FOUND;
 		uint32_t own = le32_get(meta + META_PAGE_SIZE);
@@ -326,22 +330,22 @@ static int seals_read_sizes(const struct mapping *map, int fd, uint32_t *ret_pag
 				 map->path);
 }
 
-int mapping_check_metas(const struct mapping *map, bool with_seals)
+int mapping_check_metas(const struct mapping *map, bool with_markers)
 {
 	enum verdict verdict = SOUND;
-	struct seals seals;
+	struct markers markers;
 	uint32_t page_size;
-	AUTO_FD int fd = seals_open(map, O_RDONLY);
+	AUTO_FD int fd = markers_open(map, O_RDONLY);
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_set(-errno, "opening '%s/data.mdb'", map->path);
-	int r = seals_read_sizes(map, fd, &page_size);
-	if (r != FOUND || !with_seals)
+	int r = markers_read_sizes(map, fd, &page_size);
+	if (r != FOUND || !with_markers)
 		return r < 0 ? r : 0;
 	for (int i = 0; i < TRIES_MAX; i++) {
-		seals = (struct seals){.has_page = false};
-		r = seals_read(map, fd, page_size, &seals);
-		verdict = r == 0 ? seals_judge(&seals) : SOUND;
+		markers = (struct markers){.has_page = false};
+		r = markers_read(map, fd, page_size, &markers);
+		verdict = r == 0 ? markers_judge(&markers) : SOUND;
 		/* A writer may only be in the middle of a commit. */
 		if (r != AGAIN && (verdict != KILLED_INSIDE || map->mode == ENV_WRITE))
 			break;
@@ -351,12 +355,12 @@ int mapping_check_metas(const struct mapping *map, bool with_seals)
 		return r;
 	if (verdict == KILLED_INSIDE)
 		return map->mode == ENV_WRITE
-			       ? seals_undo_killed(map, page_size, &seals)
+			       ? markers_undo_killed(map, page_size, &markers)
 			       : err_say(ERR_LOCKED,
 					 "'%s' can't be read, because its daemon was killed in the "
 					 "middle of a commit: start the daemons, which undo it",
 					 map->path);
-	return verdict == DAMAGED ? seals_say_damage(map, &seals) : 0;
+	return verdict == DAMAGED ? markers_say_damage(map, &markers) : 0;
 }
 
 int mapping_lower_size(const struct mapping *map, uint64_t bytes)
@@ -364,20 +368,20 @@ int mapping_lower_size(const struct mapping *map, uint64_t bytes)
 	uint8_t meta[META_BYTES];
 	bool is_short = false;
 	uint32_t page_size;
-	AUTO_FD int fd = seals_open(map, O_RDWR);
+	AUTO_FD int fd = markers_open(map, O_RDWR);
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_set(-errno, "opening '%s/data.mdb'", map->path);
-	int r = seals_read_sizes(map, fd, &page_size);
+	int r = markers_read_sizes(map, fd, &page_size);
 	for (unsigned i = 0; i < 2 && r == FOUND; i++) {
-		int read = seals_pread(
+		int read = markers_pread(
 			map, fd, meta, sizeof(meta), (uint64_t)i * page_size, &is_short);
 		if (read < 0 || is_short)
 			return read;
 		uint64_t least = (le64_get(meta + META_LAST) + 1) * page_size,
 			 size = bytes > least ? bytes : least;
 		if (le64_get(meta + META_MAP) > size)
-			r = seals_write(
+			r = markers_write(
 				map, fd, i, page_size, META_MAP, size, "lowering the map of");
 	}
 	return r < 0 ? r : 0;
