@@ -22,7 +22,7 @@ say = $(if $(V),,@printf '  %-8s %s\n' '$(1)' '$(2)')
 
 CFLAGS ?= -O2 -g
 CXXFLAGS ?= -O2 -g
-# maybe-uninitialized: gcc can't know that an error code is negative; the sanitizers see the real ones.
+# maybe-uninitialized: gcc does not know error codes as negative; the sanitizers see the real ones.
 warnings := -Wall -Wextra -Wshadow -Wpointer-arith -Wwrite-strings -Wvla -Wundef -Wformat=2 \
 	-Wno-missing-field-initializers -Wno-maybe-uninitialized $(if $(DEVELOPER),-Werror)
 c_warnings := -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
@@ -34,12 +34,15 @@ test_flags := -O1 -g1 -DKINF_FAILPOINTS -fno-omit-frame-pointer
 gold := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 ifeq ($(VARIANT),asan)
 variant_flags := -fsanitize=address,undefined -fno-sanitize-recover=undefined $(test_flags)
-# The framework's assertions are macros that take the undefined behaviour sanitizer and inlined checks as long as the optimizer.
+# Criterion's assertions are macros. The undefined behaviour sanitizer and inlined checks would cost
+# as much time on them as the optimizer.
 unit_flags := -fno-sanitize=undefined $(if $(findstring clang,$(CC)),,--param asan-instrumentation-with-call-threshold=0)
-# A program with the sanitizers in it starts and ends in 11 ms of CPU, one that loads them in 13, and one at a fixed address in 9.
+# A program with the sanitizers linked in starts and ends in 11 ms of CPU, one loading them in 13,
+# and one at a fixed address in 9.
 program_flags := $(gold) -no-pie $(if $(findstring clang,$(CC)),,-static-libasan -static-libubsan)
 else ifeq ($(VARIANT),tsan)
-# GCC warns that its ThreadSanitizer does not model fences (store/env/env_pins.c): it may then report too much.
+# GCC warns about fences (store/env/env_pins.c), missing in its ThreadSanitizer's model: it may then
+# report too much.
 variant_flags := -fsanitize=thread $(test_flags) -Wno-unknown-warning-option -Wno-tsan
 program_flags := $(gold)
 else ifeq ($(VARIANT),fuzz)
@@ -50,7 +53,7 @@ variant_flags := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recov
 else ifeq ($(VARIANT),debug)
 variant_flags := -O1 -DKINF_FAILPOINTS
 else ifeq ($(VARIANT),arm64)
-# Debian's cross compiler, with the libraries of a directory that scripts/dependencies.sh arm64 makes.
+# Debian's cross compiler, with the libraries of `scripts/dependencies.sh arm64`.
 ARM64_ROOT ?= build/arm64-root
 CC := aarch64-linux-gnu-gcc
 CXX := aarch64-linux-gnu-g++
@@ -80,14 +83,14 @@ command_src := $(filter-out command/main.c,$(call sources,command))
 serve_src := $(filter-out serve/main.c,$(call sources,serve))
 simulator_src := $(filter-out tests/simulator/main.c,$(call sources,tests/simulator))
 unit_src := $(sort $(wildcard tests/unit/test_*.c))
-# In tests/bench a file with a header of its own is shared by the programs, which have none.
+# In tests/bench a file with a header of its own is shared by the programs (without headers).
 bench_src := $(sort $(wildcard $(patsubst %.h,%.c,$(wildcard tests/bench/*.h))))
 program_src := $(sort $(wildcard tests/stress/*.c tests/programs/*.c tests/differential/*.c) \
 	$(filter-out $(bench_src),$(wildcard tests/bench/*.c)))
 # One program of all its files.
 model_src := $(sort $(wildcard tests/model/*.c))
 fuzz_src := $(sort $(wildcard tests/fuzz/fuzz_*.c))
-# Helpers of the unit tests that are no test themselves.
+# Helpers of the unit tests, without tests of their own.
 support_src := $(filter-out $(unit_src),$(call sources,tests/unit))
 
 archives := common store reflector processor reader print command serve simulator support bench
@@ -122,7 +125,7 @@ $(B)/flags: FORCE
 		echo '$(CC) $(all_cflags) $(CXX) $(all_cxxflags) $(program_flags) $(LDFLAGS)' > $@
 FORCE:
 
-# The framework's assertions are macros that take an optimizer three times as long, for nothing.
+# Criterion's assertions are macros; an optimizer takes three times as long on them, for nothing.
 $(call objects,$(unit_src)): object_flags := -O0 $(unit_flags)
 # It searches millions of states of its own.
 $(B)/tests/unit/test_pins_model.o: object_flags := -O2 -fno-sanitize=address
@@ -172,7 +175,7 @@ $(B)/kinf-simulator: $(B)/tests/simulator/main.o $(simulator_lib) $(common_lib)
 	$(call say,LINK,$@)
 	$(Q)$(link) $^ -lmicrohttpd $(store_libs) $(json_libs)
 
-# tests/torture: the programs again, with allocations that can be made to fail.
+# tests/torture: the programs again, with failing allocations.
 torture_wraps := malloc calloc realloc strdup strndup asprintf _ZnwmRKSt9nothrow_t
 torture_link = $(link) $^ $(torture_wraps:%=-Wl,--wrap=%)
 $(B)/torture/kinf-reflector: $(B)/reflector/main.o $(reflector_lib) $(store_lib) $(common_lib)
@@ -199,7 +202,8 @@ $(B)/torture/%.so: $(B)/tests/torture/%.o
 
 test_archives := $(serve_lib) $(command_lib) $(print_lib) $(reader_lib) $(processor_lib) $(reflector_lib) $(simulator_lib) \
 	$(store_lib) $(common_lib)
-# Each test is a process: it loads no library that it does not call. no_certificates.c takes the place of a function of a library.
+# Each test is a process: it loads only the libraries it calls. no_certificates.c takes the place of
+# a function of a library.
 no_certificates := mbedtls_x509_crt_parse_file
 $(B)/unit/test_event_path: unit_wraps := json_parse cutter_take scan_key scan_value scan_member cursor_seek
 $(B)/unit/%: $(B)/tests/unit/%.o $(support_lib) $(test_archives)
@@ -213,7 +217,8 @@ $(B)/model/% $(B)/programs/% $(B)/differential/%: $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(test_archives) -Wl,--as-needed $(serve_libs) $(curl_libs) $(store_libs) $(json_libs)
-# `make test` builds it with ThreadSanitizer, and nothing else: only what it calls is compiled for that.
+# `make test` builds it with ThreadSanitizer, and nothing else: only its own sources are compiled
+# for it.
 ring_threads_src := store/ring/ring.c store/ring/ring_reader.c $(addprefix common/,buf.c check.c crc.c err.c failpoint.c log.c proc.c \
 	text/decimal.c text/timestamp.c text/utf8.c)
 $(B)/stress/ring_threads: $(B)/tests/stress/ring_threads.o $(call objects,$(ring_threads_src))
@@ -224,7 +229,7 @@ $(B)/stress/%: $(reader_lib) $(store_lib) $(common_lib)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(reader_lib) $(store_lib) $(common_lib) $(store_libs)
-# Each target with libFuzzer; elsewhere with a main that runs the files it is given.
+# Each target with libFuzzer; elsewhere with a main to run files.
 $(fuzzers): $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/fuzz/driver.o) \
 		$(test_archives)
 	@mkdir -p $(@D)
@@ -233,14 +238,14 @@ $(fuzzers): $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(if $(filter fuzz,$(VARIANT)),,$(B
 		$(json_libs)
 fuzzers: $(fuzzers)
 
-# Private memory is measured: no library is loaded that is not called.
+# Private memory is measured: only called libraries are loaded.
 $(B)/bench/%: $(bench_lib) $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(bench_lib) $(test_archives) -Wl,--as-needed $(serve_libs) $(curl_libs) \
 		$(store_libs) $(json_libs)
 
-# Loaded into a program that is measured, to take the time where it can't itself.
+# Loaded into a measured program, to take times inside it.
 $(B)/bench/preload.so: $(B)/tests/bench/preload/recv.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)

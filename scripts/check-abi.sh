@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Compares libkinf of BUILD with reader/libkinf.0.abi, the interface that programs were built against (libabigail). A
-# function that is gone or a structure that has changed is an error: it needs a new soname. So is a new function, until --write
-# has noted it. Exit 77, with the reason, if a tool is missing.
+# Compares libkinf of BUILD with reader/libkinf.0.abi, its programs' interface (libabigail). A
+# removed function or a changed structure is an error: it needs a new soname. So is a new function,
+# until --write has noted it. Exit 77, with the reason, if a tool is missing.
 # usage: scripts/check-abi.sh [--why-not] [--write] BUILD
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -16,7 +16,7 @@ write=
 baseline=reader/libkinf.0.abi
 now=$(mktemp)
 trap 'rm -f "$now"' EXIT
-# The public headers only: what is behind the opaque handles may change.
+# The public headers only: the structures of opaque handles may change.
 headers=$(mktemp -d)
 trap 'rm -rf "$now" "$headers"' EXIT
 cp reader/kinf*.h "$headers"

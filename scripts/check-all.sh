@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs `make test`, then the longer tests: torture, a crowd of readers and followers for
-# $STRESS_SECONDS (300), worlds of 10,000 steps of the model, every stress program with ThreadSanitizer, the comparison
-# with client-go if Go and client-go are installed, packages in a clean root if their tools are installed, a real API
-# server if KUBECONFIG names one, its faults if KINF_LAB names the tools that start one (check-real-faults.sh), and a lifelike
-# cluster if KINF_WORLD names its tools (check-world.sh). Names the tests that were left out, and the reasons, at the end.
-# All of it takes some hours. CHECK_PARTS='torture|real' runs the parts whose names match this regular expression, and what
-# they need is built; "make test" is the name of the first part.
-# The last line is "N passed, N failed"; exit 1 if a test failed.
+# $STRESS_SECONDS (300), worlds of 10,000 steps of the model, every stress program with
+# ThreadSanitizer, the comparison with client-go if Go and client-go are installed, packages in a
+# clean root if their tools are installed, a real API server if KUBECONFIG names one, its faults if
+# KINF_LAB names the tools to start one (check-real-faults.sh), and a lifelike cluster if KINF_WORLD
+# names its tools (check-world.sh). Names the skipped tests, and the reasons, at the end. All of it
+# takes some hours. CHECK_PARTS='torture|real' builds and runs the parts matching this regular
+# expression; "make test" is the name of the first part. The last line is "N passed, N failed"; exit
+# 1 if a test failed.
 # usage: scripts/check-all.sh
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -48,7 +49,7 @@ one() {
     fi
 }
 
-# skip NAME REASON: notes a test that is left out.
+# skip NAME REASON: notes a skipped test.
 skip() {
     printf '%-28s skipped: %s\n' "$1" "$2"
     skipped+=("$1: $2")

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the programs and the unit tests for arm64 with Debian's cross compiler, and runs the unit tests with qemu-user. The
-# libraries are in build/arm64-root, which `scripts/dependencies.sh arm64` makes (or in $ARM64_ROOT). Exit 77, with the reason,
-# if something is missing.
+# Builds the programs and the unit tests for arm64 with Debian's cross compiler, and runs the unit
+# tests with qemu-user. The libraries are in build/arm64-root, made by `scripts/dependencies.sh
+# arm64` (or in $ARM64_ROOT). Exit 77, with the reason, if something is missing.
 # usage: scripts/check-arm64.sh [--why-not] [TEST...]    the names without test_; default: those of TESTS
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-# The tests that depend on the processor: memory order, atomics, maps, byte order, futexes, forks, and what is built on them. Left out
-# are two that fail in qemu-user itself (7.2): test_rebuild maps 64 GiB, which it refuses (ENOMEM), and test_proc reads
-# /proc/self/stat, in which it puts another state.
+# The processor-dependent tests: memory order, atomics, maps, byte order, futexes, forks, and their
+# users. Left out are two failures of qemu-user itself (7.2): test_rebuild maps 64 GiB (ENOMEM
+# there), and test_proc reads /proc/self/stat, with another state there.
 TESTS="array base64 buf crc cursor_file datafile decimal doorbell entry env env_damage env_killed env_pages
 env_path env_room follow forks generation hashtable hints history index index_damage
 informer informer_wake journal journal_open json list pins pins_model postings queue ring ring_file ring_status
@@ -37,7 +37,7 @@ passed=0
 failed=0
 for test in $tests; do
     began=$SECONDS
-    # Into a file: a child that hangs would keep a pipe open.
+    # Into a file: a hung child would keep a pipe open.
     timeout --kill-after 10 "$LIMIT" "build/arm64/unit/test_$test" -j1 --timeout 300 >build/arm64/said 2>&1
     status=$?
     said=$(cat build/arm64/said)

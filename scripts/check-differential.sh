@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Compares libkinf's work queue and the calls of its handlers with client-go's (tests/differential/README.md), which
-# reads from the API server, then from a kinf-serve. Without Go, or without client-go in Go's module cache or a vendor
-# directory, it prints the reason and passes; it downloads nothing.
+# Compares libkinf's work queue and the calls of its handlers with client-go's
+# (tests/differential/README.md), first at the API server, then at a kinf-serve. Without Go, or
+# without client-go in Go's module cache or a vendor directory, it prints the reason and passes; it
+# downloads nothing.
 # usage: scripts/check-differential.sh [--why-not] BUILD [SEED...]     --why-not: only print the reason, if there is one
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -19,7 +20,7 @@ export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 
 missing() {
     command -v go >/dev/null || { echo "Go is not installed"; return; }
-    # The last line has the reason, the others the files that import the module.
+    # The last line has the reason, the others the files importing the module.
     (cd "$source" && go list -deps . 2>&1 >/dev/null) | tail -n 1
 }
 

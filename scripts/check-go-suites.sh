@@ -6,7 +6,7 @@
 #                      the cluster of $KUBECONFIG, which is changed, and has to be new, without
 #                      controllers, and with --allow-privileged; PLAIN=1: with its own cache
 # Sources come from the module proxy into a temporary directory, and are patched there. The READMEs
-# of go/informers and go/controllerruntime list what can't pass.
+# of go/informers and go/controllerruntime list the excluded tests.
 # usage: check-go-suites.sh [SUITE...]
 # $KINF_BUILD: the tree's programs. $FOCUS, $SKIP: patterns of tests. $LOGS: a directory for logs.
 # RACE=1: client-go's with -race
@@ -119,7 +119,7 @@ E
 	[ -z "$failed" ] || { echo "failed:$failed"; return 1; }
 }
 
-# patch_controller_runtime: our cache is the default one, and that of tests that make one
+# patch_controller_runtime: our cache is the default one, and the one of tests making one
 patch_controller_runtime() {
 	local package
 	sed -i -e 's/options.NewCache = cache.New$/options.NewCache = kinf.NewCache(kinf.Options{Store: os.Getenv("SUITE_STORE")})/' \

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The Go modules: staticcheck, that the first one compiles on other machines, and the tests of those on client-go, whose
-# dependencies come from the module proxy. tests/scenario/test_go.py has the first one's own tests.
+# The Go modules: staticcheck, a build of the first one for other machines, and the tests of those
+# on client-go, with dependencies from the module proxy. tests/scenario/test_go.py has the first
+# one's own tests.
 # usage: scripts/check-go.sh [--why-not]    --why-not prints why it can't run here; nothing if it can
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)

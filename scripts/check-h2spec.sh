@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs h2spec, the conformance tests of HTTP/2, against kinf-serve in BUILD. h2spec is $H2SPEC, that of PATH, or
-# build/tools/h2spec, which `scripts/dependencies.sh h2spec` makes with Go. --why-not prints the reason if it is not there.
-# Exit 1 if a case fails that is not known to fail.
+# Runs h2spec, the conformance tests of HTTP/2, against kinf-serve in BUILD. h2spec is $H2SPEC, the
+# one in PATH, or build/tools/h2spec, made with Go by `scripts/dependencies.sh h2spec`. --why-not
+# prints the reason if it is not there. Exit 1 if a case fails that is not a known failure.
 # usage: scripts/check-h2spec.sh [--why-not] BUILD
 set -eu
 cd "$(dirname "$0")/.."
@@ -60,6 +60,6 @@ wait_for grep -q '^api https ' "$directory/store/serve/addresses"
 read -r _ _ address _ <"$directory/store/serve/addresses"
 "$h2spec" -h "${address%:*}" -p "${address##*:}" -t -k -o 5 -P /api/v1/pods | tee "$directory/h2spec.log" || true
 grep -q '^[0-9]* tests, [0-9]* passed' "$directory/h2spec.log" || exit 1
-# Not these: DATA for a stream that has ended is dropped (serve/README.md).
+# Not these: DATA for an ended stream is dropped (serve/README.md).
 known='closed: Sends a DATA frame( after sending RST_STREAM frame)?$|Sends a DATA frame on the stream that is not in "open"'
 if sed -n 's/.*× //p' "$directory/h2spec.log" | grep -vE "$known"; then exit 1; fi

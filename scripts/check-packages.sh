@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the packages twice and compares them, runs lintian, and tries them in a clean Debian root: installed, started,
-# upgraded in use, removed, purged (tests/packages/clean_root.py); in a Debian that systemd boots (tests/packages/booted.py);
-# then the steps of the Containerfile (tests/packages/image.py).
-# Needs root, and a mirror of Debian. Exit 77, with the reason, if something is missing.
+# Builds the packages twice and compares them, runs lintian, and tries them in a clean Debian root:
+# installed, started, upgraded in use, removed, purged (tests/packages/clean_root.py); in a Debian
+# booted by systemd (tests/packages/booted.py); then the steps of the Containerfile
+# (tests/packages/image.py). Needs root, and a mirror of Debian. Exit 77, with the reason, if
+# something is missing.
 # usage: scripts/check-packages.sh [--why-not] [PART...]    build, lintian, root, booted, image; default: all
 set -eu
 cd "$(dirname "$0")/.."
@@ -35,7 +36,7 @@ for part in "$@"; do
             rm -rf build/deb-again
             echo "two builds are equal"
             ;;
-        # There is no bug in Debian that asks for the package.
+        # No bug in Debian asks for the package.
         lintian) lintian --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs build/deb/*.changes ;;
         root)
             make -s VARIANT=release build/release/kinf-simulator

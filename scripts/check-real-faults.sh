@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs both daemons with a real API server that changes, and that is stopped, frozen, restored from a backup and so on;
-# some ten minutes. $KINF_LAB is a directory with up.sh and down.sh, which start and stop an etcd and a kube-apiserver for
-# the test (tests/README.md). They listen on $KINF_LAB_PORT and, 1000 higher, two ports of etcd.
+# Runs both daemons with a changing real API server, stopped, frozen, restored from a backup and so
+# on; some ten minutes. $KINF_LAB is a directory with up.sh and down.sh. They start and stop an etcd
+# and a kube-apiserver for the test (tests/README.md). They listen on $KINF_LAB_PORT and, 1000
+# higher, two ports of etcd.
 # usage: KINF_LAB=DIR scripts/check-real-faults.sh BUILD [NAME,NAME of faults]
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs both daemons with the throw-away cluster of $KUBECONFIG. Removes the objects that it creates there.
+# Runs both daemons with the throw-away cluster of $KUBECONFIG. Removes its objects there.
 # usage: KUBECONFIG=FILE scripts/check-real.sh BUILD [SECONDS of changes and kills [--streaming]]
 set -eu
 cd "$(dirname "$0")/.."

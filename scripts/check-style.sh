@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The rules of the tree that a machine can check: layers, foreign headers, banned calls, headers that
-# compile alone, exported symbols, references to documents and cases. One line per violation; exit 1 when there is one.
+# The machine-checked rules of the tree: layers, foreign headers, banned calls, self-contained
+# headers, exported symbols, references to documents and cases. One line per violation; exit 1 when
+# there is one.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -17,7 +18,7 @@ scripts=$(find scripts tests reader/python \( -name '*.sh' -o -name '*.py' -o -n
 
 bad() { awk -v why="$1" '{ print $0 ": " why }' >>"$out"; }
 
-# Code lines that match $1 in the files of standard input, as FILE:LINE:TEXT; comment lines do not
+# Code lines matching $1 in the files of standard input, as FILE:LINE:TEXT; comment lines do not
 # count.
 code() { xargs grep -nHE "$1" 2>/dev/null | grep -vE '^[^:]+:[0-9]+:[[:space:]]*(/\*|\*)' || true; }
 
@@ -48,7 +49,7 @@ done
 
 # ---- a negative result has a sentence ----------------------------------------------------------------
 
-# Directories whose conversion is still to come, and tests, which report in other ways.
+# Directories still to convert, and tests: they report in other ways.
 unconverted=$(paste -sd '|' <<'END'
 tests
 END
@@ -82,7 +83,7 @@ foreign 'criterion/.*' 'tests/unit/.*'
 # ---- calls ------------------------------------------------------------------------------------------
 
 # By name, not as compile errors: poisoning them breaks system headers (struct members called
-# signal, declarations that come later).
+# signal, later declarations).
 banned='strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|gets|alloca|signal|system|usleep'
 banned="$banned|localtime|gmtime|ctime|asctime"
 echo "$sources" | code "(^|[^A-Za-z0-9_.>])($banned)\(" | bad 'banned call'
@@ -111,7 +112,7 @@ echo "$sources" | xargs grep -nHE '^[[:space:]]*//' | bad 'comments are written 
 echo "$sources $scripts Makefile" | xargs grep -nHwE 'TODO|FIXME|XXX' |
     grep -v '^scripts/check-style\.sh:' | bad 'unfinished' || true
 
-# One magic value per kind of object, so that CHECK_OBJ can tell them apart.
+# One magic value per kind of object: CHECK_OBJ tells them apart.
 echo "$sources" | code '#define [A-Z_]*MAGIC[[:space:]]+0x' |
     sed -E 's/^([^:]+:[0-9]+):.*MAGIC[[:space:]]+(0x[0-9A-Fa-f]+).*/\2 \1/' | tr 'A-F' 'a-f' | sort |
     awk '$1 == last { print $2 ": magic " $1 " is also in " place } { last = $1; place = $2 }' >>"$out"

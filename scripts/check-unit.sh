@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs the unit tests in BUILD, e.g. build/asan; stops at the first program that fails.
+# Runs the unit tests in BUILD, e.g. build/asan; stops at the first failed program.
 # usage: scripts/check-unit.sh BUILD
 set -eu
 export ASAN_OPTIONS=abort_on_error=1

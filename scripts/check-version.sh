@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The version and the soname are written in several files, because tools look there: checks that all of them say the same.
+# The version and the soname are written in several files, because tools look there: checks that all
+# of them are equal.
 set -eu
 cd "$(dirname "$0")/.."
 status=0

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the suites of tests/real on a lifelike cluster of some 2,000 pods, then the table and list suites with 20,000 pods.
-# $KINF_WORLD is a directory with the programs that start, fill, change and stop the cluster (tests/README.md); $KINF_LOAD
-# adds the 20,000 pods. $KINF_KUBECTL: the kubectls to compare. About 30 minutes on 2 cores.
-# A suite that fails does not keep the others from running.
+# Runs the suites of tests/real on a lifelike cluster of some 2,000 pods, then the table and list
+# suites with 20,000 pods. $KINF_WORLD is a directory with the programs to start, fill, change and
+# stop the cluster (tests/README.md); $KINF_LOAD adds the 20,000 pods. $KINF_KUBECTL: the kubectls
+# to compare. About 30 minutes on 2 cores. A failed suite does not keep the others from running.
 # usage: KINF_WORLD=DIR [KINF_LOAD=PROGRAM] scripts/check-world.sh BUILD [PART...]      parts: churn still suites big
 set -eu
 cd "$(dirname "$0")/.."

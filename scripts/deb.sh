@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds the Debian packages of the tree as it is into DIR, from a copy of the files that git knows (of all, where there is no
-# git), so that the tree stays as it is.
+# Builds the Debian packages of the present tree into DIR, from a copy of git's files (of all, where
+# there is no git): the tree stays unchanged.
 # usage: scripts/deb.sh DIR
 set -eu
 cd "$(dirname "$0")/.."

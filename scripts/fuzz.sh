@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs each fuzz target of DIRECTORY, or those in FUZZ_TARGETS, for FUZZ_SECONDS of CPU time (default 60). Prints what was run
-# and how many of the target's edges were covered. Keeps inputs that reach new code in build/fuzz/corpus, where the next run
-# begins, and failing inputs in build/fuzz/broken: commit these beside the seeds, with the fix. Exit 1 if an input failed.
+# Runs each fuzz target of DIRECTORY, or those in FUZZ_TARGETS, for FUZZ_SECONDS of CPU time
+# (default 60). Prints the inputs run and the target's covered edges. Keeps inputs with new code in
+# build/fuzz/corpus, where the next run begins, and failing inputs in build/fuzz/broken: commit
+# these beside the seeds, with the fix. Exit 1 if an input failed.
 # usage: scripts/fuzz.sh DIRECTORY
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -14,8 +15,8 @@ ticks=$(getconf CLK_TCK)
 failed=0
 mkdir -p build/fuzz/broken
 
-# Seconds of CPU time that a process has used; nothing once it has ended. Fields 14 and 15 of proc(5)'s stat, counted behind
-# the name of the program.
+# Seconds of CPU time used by a process; nothing once it has ended. Fields 14 and 15 of proc(5)'s
+# stat, counted behind the name of the program.
 cpu_seconds() {
     local line
     { read -r line <"/proc/$1/stat"; } 2>/dev/null || return
@@ -37,7 +38,7 @@ for program in "$1"/fuzz_*; do
     used=0
     while now=$(cpu_seconds $pid) && [ -n "$now" ]; do
         used=$now
-        # libFuzzer finishes the input that it is at, prints its figures and exits with 0.
+        # libFuzzer finishes its present input, prints its figures and exits with 0.
         if [ "$used" -ge "$seconds" ]; then kill -USR1 $pid 2>/dev/null; fi
         sleep 1
     done

@@ -11,7 +11,7 @@ root=${DESTDIR:-}
 prefix=${PREFIX:-/usr/local}
 libdir=${LIBDIR:-$prefix/lib}
 unitdir=${UNITDIR:-$prefix/lib/systemd/system}
-# The programs look for their configuration in /etc/kinf, below whatever prefix they are.
+# The programs look for their configuration in /etc/kinf, with any prefix.
 sysconfdir=${SYSCONFDIR:-/etc}
 version=${VERSION:-0}
 made=$(mktemp)
@@ -59,7 +59,7 @@ done
 put 644 packaging/systemd/sysusers.conf "$prefix/lib/sysusers.d/kinf.conf"
 put 644 packaging/systemd/tmpfiles.conf "$prefix/lib/tmpfiles.d/kinf.conf"
 put 644 packaging/systemd/preset.conf "$prefix/lib/systemd/system-preset/80-kinf.preset"
-# A configuration that was changed stays.
+# A changed configuration stays.
 conf=$root$sysconfdir/kinf/kinf.yaml
 if [ ! -e "$conf" ] || cmp -s packaging/kinf.yaml "$conf"; then
     put 644 packaging/kinf.yaml "$sysconfdir/kinf/kinf.yaml"
@@ -79,7 +79,7 @@ put 644 "$made" "$python/kinf-$version.dist-info/METADATA"
 # ---- documents -----------------------------------------------------------------------------------
 
 doc=$prefix/share/doc/kinformer
-# At their places in the tree, so that links lead somewhere.
+# At their places in the tree, for their links.
 for page in LICENSE README.md CHANGELOG.md $(find docs packaging/README.md packaging/Containerfile packaging/grafana packaging/kubernetes \
     packaging/prometheus tests/examples -type f ! -path 'docs/*.py'); do
     put 644 "$page" "$doc/$page"

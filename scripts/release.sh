@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Checks that HEAD can be released, and builds its archive; with --tag also makes the annotated tag
+# Checks HEAD for a release, and builds its archive; with --tag also makes the annotated tag
 # v<VERSION> with the section of CHANGELOG.md as its message. CONTRIBUTING.md, Release, has the
 # steps before and after.
 # usage: scripts/release.sh [--tag [--sign]]
@@ -31,7 +31,7 @@ make check-style
 make test
 make dist
 
-# The archive is all that a packager gets: it has to build alone, and to say its version.
+# A packager gets the archive alone: it has to build alone, and to print its version.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 tar -xzf "build/kinformer-$version.tar.gz" -C "$scratch"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs kinf in the foreground until Ctrl-C: a warm cache of your cluster ($KUBECONFIG or ~/.kube/config) or, if there
-# is no kubeconfig, of a simulated cluster that changes. Prints commands to try in a second terminal.
+# Runs kinf in the foreground until Ctrl-C: a warm cache of your cluster ($KUBECONFIG or
+# ~/.kube/config) or, if there is no kubeconfig, of a changing simulated cluster. Prints commands to
+# try in a second terminal.
 # usage: scripts/run.sh BUILD_DIR
 set -eu
 cd "$(dirname "$0")/.."
@@ -66,7 +67,7 @@ feeds:
 EOF
 }
 
-# explain OPTIONS OPTIONS: prints commands to try, two of them with options that suit the cluster.
+# explain OPTIONS OPTIONS: prints commands to try, two of them with options for the cluster.
 explain() {
     local some=$1 count=$2
     cat >&2 <<EOF
@@ -107,7 +108,7 @@ mkdir -p -m 700 "$KINF_RUNTIME_DIR"
 write_config "$KINF_STORE"
 explain "$some" "$count"
 
-# kinf runs in the background, so that the traps above can forward a signal at any time.
+# kinf runs in the background: the traps above can forward a signal at any time.
 "$build/kinf" run --config "$demo/kinf.yaml" &
 kinf=$!
 status=0

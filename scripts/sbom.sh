@@ -16,7 +16,8 @@ package() { # ID NAME VERSION LICENSE
     printf 'FilesAnalyzed: false\nPackageLicenseConcluded: %s\nPackageLicenseDeclared: %s\nPackageCopyrightText: NOASSERTION\n' "$4" "$4"
 }
 
-# The Debian packages of the libraries that are needed directly: /lib and /usr/lib are one directory, and dpkg knows either.
+# The Debian packages of the directly needed libraries: /lib and /usr/lib are one directory, and
+# dpkg knows either.
 libraries() {
     for program in kinf kinf-reflector kinf-processor kinf-serve libkinf.so.0; do
         objdump -p "$build/$program" | sed -n 's/^ *NEEDED *//p'

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs every test that needs no real cluster, with AddressSanitizer and UBSan; rings also with ThreadSanitizer. The last lines name each test that was skipped, with the reason, and count them; the very last one is
-# "N passed, N failed". Exit 1 if a test failed.
+# Runs every test without a real cluster, with AddressSanitizer and UBSan; rings also with
+# ThreadSanitizer. The last lines name each skipped test, with the reason, and count them; the very
+# last one is "N passed, N failed". Exit 1 if a test failed.
 # usage: scripts/test.sh
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -32,13 +33,14 @@ counted() {
     fi
 }
 
-# skip NAME: notes that tests of NAME were skipped; their reasons come from standard input, one a line for each test.
+# skip NAME: notes skipped tests of NAME; their reasons come from standard input, one a line for
+# each test.
 skip() {
     local reason
     while IFS= read -r reason; do skipped+=("$1: $reason"); done
 }
 
-# ended NAME LOG STATUS: counts a command that ended with STATUS as one test, which was skipped if LOG has a line
+# ended NAME LOG STATUS: counts a command ended with STATUS as one test, skipped if LOG has a line
 # "COMMAND: skipped: REASON".
 ended() {
     local reason
@@ -61,8 +63,8 @@ one() {
     ended "$name" "$log" $?
 }
 
-# begin NAME COMMAND...: starts COMMAND beside the tests that follow; "finish" waits for all that were begun, and counts
-# each of them as one test.
+# begin NAME COMMAND...: starts COMMAND beside the later tests; "finish" waits for all of them, and
+# counts each as one test.
 begun=()
 begin() {
     local log=$logs/${1//[ \/]/-}.log
@@ -126,7 +128,8 @@ scenarios() {
     # Rewriting the assertions of all tests takes 4 s of each worker, unless it is done before.
     export PYTHONPYCACHEPREFIX=$PWD/build/pycache
     env -u PYTHONDONTWRITEBYTECODE /usr/bin/python3 -m pytest -q --collect-only -p no:cacheprovider tests/scenario >"$log" 2>&1
-    # A test that hangs leaves the stack of its process in the log. Most wait for nine tenths of their time.
+    # A hung test leaves the stack of its process in the log. Most wait for nine tenths of their
+    # time.
     /usr/bin/python3 -m pytest -q -rs --durations 20 -p no:cacheprovider -o faulthandler_timeout=600 -n $((5 * jobs)) --dist loadfile \
         tests/scenario >"$log" 2>&1
     local status=$?

@@ -31,7 +31,7 @@ func main() {
 }
 GO
         go mod init kubectl
-        # Old versions need a golang.org/x/sys that today's Go links.
+        # Old versions need a golang.org/x/sys for today's Go.
         go get "$module" golang.org/x/sys@latest
         go mod tidy
         go get "$module"
