@@ -10,7 +10,10 @@ if [ "${1:-}" = --why-not ]; then
     command -v abidw >/dev/null || echo "there is no abidw (scripts/dependencies.sh packages)"
     exit 0
 fi
-command -v abidw >/dev/null || { echo "check-abi: there is no abidw (scripts/dependencies.sh packages)" >&2; exit 77; }
+command -v abidw >/dev/null || {
+    echo "check-abi: there is no abidw (scripts/dependencies.sh packages)" >&2
+    exit 77
+}
 write=
 [ "$1" = --write ] && { write=1; shift; }
 baseline=reader/libkinf.0.abi

@@ -3,7 +3,8 @@
 # Builds the programs and the unit tests for arm64 with Debian's cross compiler, and runs the unit
 # tests with qemu-user. The libraries are in build/arm64-root, made by `scripts/dependencies.sh
 # arm64` (or in $ARM64_ROOT). Exit 77, with the reason, if something is missing.
-# usage: scripts/check-arm64.sh [--why-not] [TEST...]    the names without test_; default: those of TESTS
+# usage: scripts/check-arm64.sh [--why-not] [TEST...]
+# TEST: the name without test_; default: all in TESTS
 set -u
 cd "$(dirname "$0")/.." || exit 1
 

@@ -4,7 +4,8 @@
 # (tests/differential/README.md), first at the API server, then at a kinf-serve. Without Go, or
 # without client-go in Go's module cache or a vendor directory, it prints the reason and passes; it
 # downloads nothing.
-# usage: scripts/check-differential.sh [--why-not] BUILD [SEED...]     --why-not: only print the reason, if there is one
+# usage: scripts/check-differential.sh [--why-not] BUILD [SEED...]
+# --why-not: only print the reason, if there is one
 set -u
 cd "$(dirname "$0")/.." || exit 1
 

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs suites of others on the Go modules:
 #   client-go          its tests of tools/cache on informers, against daemons of their own
-#   controller-runtime its packages (PACKAGES) with NewCache as the constructor of all caches, against
-#                      the cluster of $KUBECONFIG, which is changed, and has to be new, without
-#                      controllers, and with --allow-privileged; PLAIN=1: with its own cache
+#   controller-runtime its packages (PACKAGES) with NewCache as the constructor of all caches,
+#                      against the cluster of $KUBECONFIG. The cluster is changed, and has to be
+#                      new, without controllers, and with --allow-privileged. PLAIN=1: with its
+#                      own cache
 # Sources come from the module proxy into a temporary directory, and are patched there. The READMEs
 # of go/informers and go/controllerruntime list the excluded tests.
 # usage: check-go-suites.sh [SUITE...]

@@ -3,7 +3,8 @@
 # The Go modules: staticcheck, a build of the first one for other machines, and the tests of those
 # on client-go, with dependencies from the module proxy. tests/scenario/test_go.py has the first
 # one's own tests.
-# usage: scripts/check-go.sh [--why-not]    --why-not prints why it can't run here; nothing if it can
+# usage: scripts/check-go.sh [--why-not]
+# --why-not prints why it can't run here; nothing if it can
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root/go"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The alert rules of packaging/prometheus are well formed, and fire when they should, by Prometheus' own promtool.
-# usage: scripts/check-monitoring.sh [--why-not]    --why-not prints why it can't run here; nothing if it can
+# usage: scripts/check-monitoring.sh [--why-not]
+# --why-not prints why it can't run here; nothing if it can
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -5,7 +5,8 @@
 # booted by systemd (tests/packages/booted.py); then the steps of the Containerfile
 # (tests/packages/image.py). Needs root, and a mirror of Debian. Exit 77, with the reason, if
 # something is missing.
-# usage: scripts/check-packages.sh [--why-not] [PART...]    build, lintian, root, booted, image; default: all
+# usage: scripts/check-packages.sh [--why-not] [PART...]
+# PART: build, lintian, root, booted, image; default: all
 set -eu
 cd "$(dirname "$0")/.."
 

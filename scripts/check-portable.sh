@@ -21,7 +21,9 @@ for name in lmdb.h curl xxhash.h xxh3.h yaml.h msgpack msgpack.h nghttp2 openssl
     done
 done
 failed=0
-for file in common store reflector processor reader print command serve; do find "$file" -name '*.c'; done | sort >"$directory/files"
+for file in common store reflector processor reader print command serve; do
+    find "$file" -name '*.c'
+done | sort >"$directory/files"
 while read -r file; do
     "$compiler" -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-gnu-variable-sized-type-not-at-end \
         -I. -I"$directory" -D_GNU_SOURCE '-DKINF_VERSION="0"' -fPIC -c "$file" -o "$directory/object.o" || failed=$((failed + 1))

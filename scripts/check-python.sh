@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The types of the Python module, and of the examples using it, by mypy.
-# usage: scripts/check-python.sh [--why-not]    --why-not prints why it can't run here; nothing if it can
+# usage: scripts/check-python.sh [--why-not]
+# --why-not prints why it can't run here; nothing if it can
 set -eu
 cd "$(dirname "$0")/.."
 

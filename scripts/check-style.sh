@@ -24,10 +24,11 @@ code() { xargs grep -nHE "$1" 2>/dev/null | grep -vE '^[^:]+:[0-9]+:[[:space:]]*
 
 in_folder() { echo "$sources" | grep "^$1/" || true; }
 
-# ---- layers: common < store < {reflector, processor, reader}; reader < print < {command, serve} ------
+# ---- layers: common < store < {reflector, processor, reader}; reader < print < {command, serve} --
 
 layer() { # FOLDER, what it may include
-    in_folder "$1" | code "^#include \"" | grep -vE ":#include \"(($2)/|kinf(_informer|_queue)?\.hp*\"$)" | bad 'crosses a layer' || true
+    in_folder "$1" | code "^#include \"" |
+        grep -vE ":#include \"(($2)/|kinf(_informer|_queue)?\.hp*\"$)" | bad 'crosses a layer' || true
 }
 layer common common
 layer store 'common|store'
@@ -40,14 +41,15 @@ layer serve 'common|store|reader|print|serve'
 layer tests/simulator 'common|tests/simulator'
 
 debug_events=$(sed -nE 's/^EVENT\(([a-z0-9_]+), DEBUG,.*/\1/p' common/log.def | paste -sd '|')
-{ in_folder common; in_folder store; } | grep -vE '^common/(log\.|daemon/)' | code '(^|[^A-Z_])LOG\(' |
+{ in_folder common; in_folder store; } | grep -vE '^common/(log\.|daemon/)' |
+    code '(^|[^A-Z_])LOG\(' |
     grep -vE "LOG\(($debug_events)[,)]" | bad 'libraries log at debug only'
 sed -nE 's/^EVENT\(([a-z0-9_]+),.*/\1/p' common/log.def | while read -r event; do
     echo "$sources" | grep '\.c$' | grep -v '^tests/' | xargs grep -qE "LOG\($event[,)]" ||
         echo "common/log.def: $event" | bad 'no code logs it'
 done
 
-# ---- a negative result has a sentence ----------------------------------------------------------------
+# ---- a negative result has a sentence ------------------------------------------------------------
 
 # Directories still to convert, and tests: they report in other ways.
 unconverted=$(paste -sd '|' <<'END'
@@ -60,7 +62,7 @@ echo "$sources" | grep -E '\.(c|cpp)$' | grep -vE "^($unconverted)(/|$)" |
     code "$bare" | grep -vE 'err_(set|say|add)\(|[=!<>]= *\(?(-E|ERR_)|case (-E|ERR_)' |
     bad 'a negative result needs a sentence: err_set(code, ...)' || true
 
-# ---- each foreign header in one file ----------------------------------------------------------------
+# ---- each foreign header in one file -------------------------------------------------------------
 
 foreign() { # header (a regular expression), files that may include it (too)
     echo "$sources" | code "^#include [<\"]$1[>\"]" | grep -vE "^($2):" |
@@ -80,7 +82,7 @@ foreign 'criterion/.*' 'tests/unit/.*'
 [ "$(echo "$sources" | code '^#include <microhttpd\.h>' | wc -l)" -le 1 ] ||
     echo "$sources" | code '^#include <microhttpd\.h>' | bad 'this header belongs into one file'
 
-# ---- calls ------------------------------------------------------------------------------------------
+# ---- calls ---------------------------------------------------------------------------------------
 
 # By name, not as compile errors: poisoning them breaks system headers (struct members called
 # signal, later declarations).
@@ -92,7 +94,7 @@ echo "$sources" | grep -v '^tests/' | code '(^|[^A-Za-z0-9_])strto(u?ll?|[iu]max
 echo "$sources" | grep -vE '^tests/|/main\.c$|^common/check\.c$' |
     code '(^|[^A-Za-z0-9_])(exit|abort)\(' | bad 'ends the process outside of main.c and check.c'
 
-# ---- text of the files ------------------------------------------------------------------------------
+# ---- text of the files ---------------------------------------------------------------------------
 
 for f in $sources; do
     read -r first <"$f" || true
@@ -117,7 +119,7 @@ echo "$sources" | code '#define [A-Z_]*MAGIC[[:space:]]+0x' |
     sed -E 's/^([^:]+:[0-9]+):.*MAGIC[[:space:]]+(0x[0-9A-Fa-f]+).*/\2 \1/' | tr 'A-F' 'a-f' | sort |
     awk '$1 == last { print $2 ": magic " $1 " is also in " place } { last = $1; place = $2 }' >>"$out"
 
-# ---- headers compile alone --------------------------------------------------------------------------
+# ---- headers compile alone -----------------------------------------------------------------------
 
 flags='-fsyntax-only -I. -D_GNU_SOURCE -DKINF_VERSION=""'
 # shellcheck disable=SC2086 # words on purpose
@@ -128,7 +130,7 @@ for header in reader/kinf*.h reader/kinf*.hpp; do
         grep -E 'error:|warning:' >>"$out" || true
 done
 
-# ---- libkinf exports its own names only -------------------------------------------------------------
+# ---- libkinf exports its own names only ----------------------------------------------------------
 
 for library in build/*/libkinf.so.0; do
     [ -f "$library" ] || continue
@@ -136,7 +138,7 @@ for library in build/*/libkinf.so.0; do
         '$2 != "A" && $3 !~ /^kinf_/ { print l ": exports " $3 }' >>"$out"
 done
 
-# ---- what git holds is text -----------------------------------------------------------------------------
+# ---- git holds text only -------------------------------------------------------------------------
 
 if git rev-parse --git-dir >/dev/null 2>&1; then
     # An empty file counts as binary.
@@ -146,7 +148,7 @@ if git rev-parse --git-dir >/dev/null 2>&1; then
     done
 fi
 
-# ---- commits: `area: imperative summary` of at most 72 characters --------------------------------------
+# ---- commits: `area: imperative summary` of at most 72 characters --------------------------------
 
 # Older subjects were written before this rule. A shallow clone or a released tree has no such history.
 first_commit=7e6a6cf1
@@ -158,7 +160,7 @@ if git rev-parse -q --verify "$first_commit^{commit}" >/dev/null 2>&1; then
     done
 fi
 
-# ---- the layout of the code, by the release of clang-format that .clang-format was written for --------
+# ---- the layout of the code, by clang-format 14 --------------------------------------------------
 
 for format in clang-format-14 clang-format; do
     "$format" --version 2>/dev/null | grep -q 'version 14\.' || continue
@@ -167,7 +169,7 @@ for format in clang-format-14 clang-format; do
     break
 done
 
-# ---- Go: the same first line, and the layout of gofmt -------------------------------------------------
+# ---- Go: the same first line, and the layout of gofmt --------------------------------------------
 
 find go -name '*.go' | sort | while read -r f; do
     read -r first <"$f"
@@ -179,19 +181,19 @@ for format in gofmt /usr/local/go/bin/gofmt; do
     break
 done
 
-# ---- one version everywhere ---------------------------------------------------------------------------
+# ---- one version everywhere ----------------------------------------------------------------------
 
 scripts/check-version.sh >>"$out" || true
 
-# ---- documents, sections, cases and rows that are named exist ----------------------------------------
+# ---- references to documents, sections, cases and rows -------------------------------------------
 
 python3 scripts/check-references.py >>"$out" || true
 
-# ---- the shape of the tree: sizes of files and functions, circles of includes, names, prose -----------
+# ---- the shape of the tree: sizes of files and functions, circles of includes, names, prose ------
 
 python3 scripts/house.py --check >>"$out" || true
 
-# ---- manual pages: prototypes, structures, counters, keys (options: tests/scenario/test_manual.py) ----
+# ---- manual pages: prototypes, structures, counters, keys (test_manual.py: options) --------------
 
 python3 scripts/manual.py >>"$out" || true
 

@@ -4,7 +4,8 @@
 # suites with 20,000 pods. $KINF_WORLD is a directory with the programs to start, fill, change and
 # stop the cluster (tests/README.md); $KINF_LOAD adds the 20,000 pods. $KINF_KUBECTL: the kubectls
 # to compare. About 30 minutes on 2 cores. A failed suite does not keep the others from running.
-# usage: KINF_WORLD=DIR [KINF_LOAD=PROGRAM] scripts/check-world.sh BUILD [PART...]      parts: churn still suites big
+# usage: KINF_WORLD=DIR [KINF_LOAD=PROGRAM] scripts/check-world.sh BUILD [PART...]
+# PART: churn, still, suites, big
 set -eu
 cd "$(dirname "$0")/.."
 for program in up.sh fill.py churn.py down.sh; do

@@ -11,7 +11,8 @@ rm -rf "$out"
 mkdir -p "$out/source/kinformer-$version"
 out=$(cd "$out" && pwd)
 if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
-    git ls-files -z --cached --others --exclude-standard | xargs -0 ls -d 2>/dev/null | tar -cT - | tar -x -C "$out/source/kinformer-$version"
+    git ls-files -z --cached --others --exclude-standard | xargs -0 ls -d 2>/dev/null | tar -cT - |
+        tar -x -C "$out/source/kinformer-$version"
 else
     tar -c --exclude=./build --exclude=./.git . | tar -x -C "$out/source/kinformer-$version"
 fi

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the missing Debian packages for building and testing. No other script installs anything.
-# usage: scripts/dependencies.sh [fuzz|arm64|clang|go|h2spec|monitoring|python|packages]    also what `make fuzz`,
-# `make check-arm64`, `make check-clang`, `make check-h2spec`, scripts/check-monitoring.sh,
-# scripts/check-python.sh, `make deb` and `make check-packages` need
+# usage: scripts/dependencies.sh [fuzz|arm64|clang|go|h2spec|monitoring|python|packages]
+# Also for `make fuzz`, `make check-arm64`, `make check-clang`, `make check-h2spec`,
+# scripts/check-monitoring.sh, scripts/check-python.sh, `make deb` and `make check-packages`.
 set -eu
 
 packages='gcc g++ make pkg-config libcurl4-openssl-dev libmsgpack-dev liblmdb-dev libcriterion-dev

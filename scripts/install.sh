@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the programs, library, headers, units and documents of BUILD below $DESTDIR$PREFIX; --remove removes these files.
+# Installs the programs, library, headers, units and documents of BUILD below $DESTDIR$PREFIX;
+# --remove removes these files.
 # debian/*.install divides the same files among the packages.
 # usage: DESTDIR= PREFIX=/usr/local VERSION= [LIBDIR= UNITDIR= PYTHONDIR= SYSCONFDIR=/etc] scripts/install.sh [--remove] BUILD
 set -eu

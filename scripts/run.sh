@@ -39,7 +39,10 @@ simulate() {
     "$build/kinf-simulator" --pods 1000 --churn 20 --die-with-parent >"$out" &
     simulator=$!
     until port=$(sed -n 's/^listening on .*://p' "$out") && [ -n "$port" ]; do
-        kill -0 "$simulator" 2>/dev/null || { echo "run: starting the simulator failed; its message is above" >&2; exit 1; }
+        kill -0 "$simulator" 2>/dev/null || {
+            echo "run: starting the simulator failed; its message is above" >&2
+            exit 1
+        }
         sleep 0.05
     done
     cat >"$demo/kubeconfig" <<EOF

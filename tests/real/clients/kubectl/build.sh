@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds each VERSION of kubectl from the Go module proxy as DIRECTORY/kubectl-VERSION, unless it is there.
 # Prints the paths with colons between, as $KINF_KUBECTL wants them.
-# usage: tests/real/clients/kubectl/build.sh DIRECTORY VERSION...      e.g. v1.37.2 v1.36.6 v1.32.3 v1.20.15
+# usage: tests/real/clients/kubectl/build.sh DIRECTORY VERSION...
+# e.g. v1.37.2 v1.36.6 v1.32.3 v1.20.15
 set -eu
 mkdir -p "$1"
 directory=$(cd "$1" && pwd)
