@@ -28,15 +28,16 @@ warnings := -Wall -Wextra -Wshadow -Wpointer-arith -Wwrite-strings -Wvla -Wundef
 c_warnings := -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
 common_flags := -I. -D_GNU_SOURCE -DKINF_VERSION='"$(VERSION)"' -fvisibility=hidden -fPIC \
 	-fno-strict-overflow $(warnings)
-# The sanitizers' reports need lines (-g1), not variables: compiling takes a fifth less. gold links the tests' 200 programs in a
-# fifth of the time.
+# The sanitizers' reports need lines (-g1), not variables: compiling takes a fifth less. gold links
+# the tests' 200 programs in a fifth of the time.
 test_flags := -O1 -g1 -DKINF_FAILPOINTS -fno-omit-frame-pointer
 gold := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 ifeq ($(VARIANT),asan)
 variant_flags := -fsanitize=address,undefined -fno-sanitize-recover=undefined $(test_flags)
 # Criterion's assertions are macros. The undefined behaviour sanitizer and inlined checks would cost
 # as much time on them as the optimizer.
-unit_flags := -fno-sanitize=undefined $(if $(findstring clang,$(CC)),,--param asan-instrumentation-with-call-threshold=0)
+unit_flags := -fno-sanitize=undefined \
+	$(if $(findstring clang,$(CC)),,--param asan-instrumentation-with-call-threshold=0)
 # A program with the sanitizers linked in starts and ends in 11 ms of CPU, one loading them in 13,
 # and one at a fixed address in 9.
 program_flags := $(gold) -no-pie $(if $(findstring clang,$(CC)),,-static-libasan -static-libubsan)
@@ -66,7 +67,8 @@ store_libs := -llmdb -lmsgpackc -lyaml -lxxhash -lpthread -lm
 json_libs := -lsimdjson -lstdc++
 curl_libs := -lcurl
 serve_libs := -lnghttp2 -lssl -lcrypto -lisal
-link = $(CC) $(CFLAGS) $(variant_flags) $(if $(filter %.so %.so.0,$@),,$(program_flags)) $(LDFLAGS) -o $@
+link = $(CC) $(CFLAGS) $(variant_flags) $(if $(filter %.so %.so.0,$@),,$(program_flags)) \
+	$(LDFLAGS) -o $@
 
 # ---- what there is -------------------------------------------------------------------------------
 
@@ -110,18 +112,24 @@ unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src)) $(if $(model_src),$(B)/model/model)
 fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 
-.PHONY: all tests fuzzers fuzz run test check-all bench bench-swarm check-style check-unit check-differential check-go-suites check-h2spec check-arm64 check-clang check-real check-real-faults check-world format manual install uninstall wheel deb check-packages \
-	clean help dependencies dist
+.PHONY: all tests fuzzers fuzz run test check-all bench bench-swarm check-style check-unit \
+		check-differential check-go-suites check-h2spec check-arm64 check-clang \
+		check-real check-real-faults check-world format manual install uninstall wheel \
+		deb check-packages clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
-torture_programs := $(addprefix $(B)/torture/,kinf kinf-reflector kinf-processor kinf-serve informer)
-tests: all $(torture_programs) $(B)/torture/faults.so $(B)/torture/recorder.so $(B)/torture/pages.so $(B)/torture/bytes $(B)/torture/forks $(unit_tests) $(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
+torture_programs := \
+	$(addprefix $(B)/torture/,kinf kinf-reflector kinf-processor kinf-serve informer)
+tests: all $(torture_programs) $(B)/torture/faults.so $(B)/torture/recorder.so \
+		$(B)/torture/pages.so $(B)/torture/bytes $(B)/torture/forks $(unit_tests) \
+		$(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
 
 # ---- rules ---------------------------------------------------------------------------------------
 
 # Rebuilds everything when flags change.
 $(B)/flags: FORCE
 	@mkdir -p $(B)
-	@echo '$(CC) $(all_cflags) $(CXX) $(all_cxxflags) $(program_flags) $(LDFLAGS)' | cmp -s - $@ || \
+	@echo '$(CC) $(all_cflags) $(CXX) $(all_cxxflags) $(program_flags) $(LDFLAGS)' | \
+		cmp -s - $@ || \
 		echo '$(CC) $(all_cflags) $(CXX) $(all_cxxflags) $(program_flags) $(LDFLAGS)' > $@
 FORCE:
 
@@ -155,7 +163,8 @@ $(B)/kinf-processor: $(B)/processor/main.o $(processor_lib) $(store_lib) $(commo
 	$(call say,LINK,$@)
 	$(Q)$(link) $^ $(store_libs)
 
-$(B)/kinf-serve: $(B)/serve/main.o $(serve_lib) $(print_lib) $(reader_lib) $(store_lib) $(common_lib)
+$(B)/kinf-serve: $(B)/serve/main.o $(serve_lib) $(print_lib) $(reader_lib) $(store_lib) \
+		$(common_lib)
 	$(call say,LINK,$@)
 	$(Q)$(link) $^ $(serve_libs) $(curl_libs) $(store_libs)
 
@@ -167,8 +176,8 @@ $(B)/kinf: $(B)/command/main.o $(command_lib) $(print_lib) $(reader_lib) $(store
 $(B)/$(SONAME): reader/kinf.map $(reader_lib) $(store_lib) $(common_lib)
 	$(call say,LINK,$@)
 	$(Q)$(link) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=reader/kinf.map \
-		-Wl,--whole-archive $(reader_lib) -Wl,--no-whole-archive $(store_lib) $(common_lib) \
-		$(store_libs)
+		-Wl,--whole-archive $(reader_lib) -Wl,--no-whole-archive $(store_lib) \
+		$(common_lib) $(store_libs)
 	$(Q)ln -sf $(SONAME) $(B)/libkinf.so
 
 $(B)/kinf-simulator: $(B)/tests/simulator/main.o $(simulator_lib) $(common_lib)
@@ -180,16 +189,21 @@ torture_wraps := malloc calloc realloc strdup strndup asprintf _ZnwmRKSt9nothrow
 torture_link = $(link) $^ $(torture_wraps:%=-Wl,--wrap=%)
 $(B)/torture/kinf-reflector: $(B)/reflector/main.o $(reflector_lib) $(store_lib) $(common_lib)
 $(B)/torture/kinf-processor: $(B)/processor/main.o $(processor_lib) $(store_lib) $(common_lib)
-$(B)/torture/kinf: $(B)/command/main.o $(command_lib) $(print_lib) $(reader_lib) $(store_lib) $(common_lib)
-$(B)/torture/kinf-serve: $(B)/serve/main.o $(serve_lib) $(print_lib) $(reader_lib) $(store_lib) $(common_lib)
+$(B)/torture/kinf: $(B)/command/main.o $(command_lib) $(print_lib) $(reader_lib) $(store_lib) \
+		$(common_lib)
+$(B)/torture/kinf-serve: $(B)/serve/main.o $(serve_lib) $(print_lib) $(reader_lib) $(store_lib) \
+		$(common_lib)
 $(B)/torture/informer: $(B)/tests/programs/informer.o $(reader_lib) $(store_lib) $(common_lib)
 $(torture_programs): $(B)/tests/torture/allocations.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(torture_link) $(if $(findstring serve,$@),$(serve_libs)) $(if $(filter %reflector %serve,$@),$(curl_libs)) $(store_libs) $(if $(findstring reflector,$@),$(json_libs))
+	$(Q)$(torture_link) $(if $(findstring serve,$@),$(serve_libs)) \
+		$(if $(filter %reflector %serve,$@),$(curl_libs)) $(store_libs) \
+		$(if $(findstring reflector,$@),$(json_libs))
 
 $(B)/torture/bytes: $(B)/tests/torture/questions.o
-$(B)/torture/bytes $(B)/torture/forks: $(B)/torture/%: $(B)/tests/torture/%.o $(reader_lib) $(store_lib) $(common_lib)
+$(B)/torture/bytes $(B)/torture/forks: $(B)/torture/%: $(B)/tests/torture/%.o $(reader_lib) \
+		$(store_lib) $(common_lib)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(filter %.a,$^) $(store_libs)
@@ -200,26 +214,31 @@ $(B)/torture/%.so: $(B)/tests/torture/%.o
 	$(call say,LINK,$@)
 	$(Q)$(link) -shared $^ -ldl
 
-test_archives := $(serve_lib) $(command_lib) $(print_lib) $(reader_lib) $(processor_lib) $(reflector_lib) $(simulator_lib) \
-	$(store_lib) $(common_lib)
+test_archives := $(serve_lib) $(command_lib) $(print_lib) $(reader_lib) $(processor_lib) \
+	$(reflector_lib) $(simulator_lib) $(store_lib) $(common_lib)
 # Each test is a process: it loads only the libraries it calls. no_certificates.c takes the place of
 # a function of a library.
 no_certificates := mbedtls_x509_crt_parse_file
-$(B)/unit/test_event_path: unit_wraps := json_parse cutter_take scan_key scan_value scan_member cursor_seek
+$(B)/unit/test_event_path: unit_wraps := json_parse cutter_take scan_key scan_value scan_member \
+	cursor_seek
 $(B)/unit/%: $(B)/tests/unit/%.o $(support_lib) $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(link) $(unit_wraps:%=-Wl,--wrap=%) -Wl,-u,$(no_certificates),--export-dynamic-symbol=$(no_certificates) $^ -Wl,--as-needed -lcriterion -lmicrohttpd \
+	$(Q)$(link) $(unit_wraps:%=-Wl,--wrap=%) \
+		-Wl,-u,$(no_certificates),--export-dynamic-symbol=$(no_certificates) $^ \
+		-Wl,--as-needed -lcriterion -lmicrohttpd \
 		$(serve_libs) $(curl_libs) $(store_libs) $(json_libs)
 
 $(B)/model/model: $(patsubst %.c,$(B)/%.o,$(model_src))
 $(B)/model/% $(B)/programs/% $(B)/differential/%: $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(link) $(filter %.o,$^) $(test_archives) -Wl,--as-needed $(serve_libs) $(curl_libs) $(store_libs) $(json_libs)
+	$(Q)$(link) $(filter %.o,$^) $(test_archives) -Wl,--as-needed $(serve_libs) $(curl_libs) \
+		$(store_libs) $(json_libs)
 # `make test` builds it with ThreadSanitizer, and nothing else: only its own sources are compiled
 # for it.
-ring_threads_src := store/ring/ring.c store/ring/ring_reader.c $(addprefix common/,buf.c check.c crc.c err.c failpoint.c log.c proc.c \
+ring_threads_src := store/ring/ring.c store/ring/ring_reader.c \
+	$(addprefix common/,buf.c check.c crc.c err.c failpoint.c log.c proc.c \
 	text/decimal.c text/timestamp.c text/utf8.c)
 $(B)/stress/ring_threads: $(B)/tests/stress/ring_threads.o $(call objects,$(ring_threads_src))
 	@mkdir -p $(@D)
@@ -230,20 +249,20 @@ $(B)/stress/%: $(reader_lib) $(store_lib) $(common_lib)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(reader_lib) $(store_lib) $(common_lib) $(store_libs)
 # Each target with libFuzzer; elsewhere with a main to run files.
-$(fuzzers): $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/fuzz/driver.o) \
-		$(test_archives)
+$(fuzzers): $(B)/fuzz/%: $(B)/tests/fuzz/%.o \
+		$(if $(filter fuzz,$(VARIANT)),,$(B)/tests/fuzz/driver.o) $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(link) $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer) $^ -Wl,--as-needed $(serve_libs) $(curl_libs) $(store_libs) \
-		$(json_libs)
+	$(Q)$(link) $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer) $^ -Wl,--as-needed \
+		$(serve_libs) $(curl_libs) $(store_libs) $(json_libs)
 fuzzers: $(fuzzers)
 
 # Private memory is measured: only called libraries are loaded.
 $(B)/bench/%: $(bench_lib) $(test_archives)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(link) $(filter %.o,$^) $(bench_lib) $(test_archives) -Wl,--as-needed $(serve_libs) $(curl_libs) \
-		$(store_libs) $(json_libs)
+	$(Q)$(link) $(filter %.o,$^) $(bench_lib) $(test_archives) -Wl,--as-needed $(serve_libs) \
+		$(curl_libs) $(store_libs) $(json_libs)
 
 # Loaded into a measured program, to take times inside it.
 $(B)/bench/preload.so: $(B)/tests/bench/preload/recv.o
@@ -263,13 +282,13 @@ run: dependencies ## build and run: your cluster, or a simulated one when there 
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)scripts/run.sh $(B)
 
-test: dependencies ## every test that needs no real cluster; names those that were skipped, ends with "N passed, N failed"
+test: dependencies ## every test without a real cluster; ends with "N passed, N failed"
 	$(Q)scripts/test.sh
 
 check-all: dependencies ## test, then the slow suites: longer kills, stress, the real API server
 	$(Q)scripts/check-all.sh
 
-fuzz: ## run each fuzz target for FUZZ_SECONDS (60) of CPU time with libFuzzer, beginning with its seeds
+fuzz: ## run each fuzz target for FUZZ_SECONDS (60) of CPU time with libFuzzer, seeds first
 	$(Q)scripts/dependencies.sh fuzz
 	$(Q)$(MAKE) --no-print-directory VARIANT=fuzz fuzzers
 	$(Q)scripts/fuzz.sh build/fuzz/fuzz
@@ -279,14 +298,14 @@ bench: dependencies ## measure, side by side with client-go where it is there
 		$(filter $(B)/bench/%,$(test_programs)) $(B)/bench/preload.so
 	$(Q)scripts/bench.sh $(B)
 
-bench-swarm: dependencies ## measure kinf-serve by thousands of clients, beside the API server of KUBECONFIG=...
+bench-swarm: dependencies ## measure kinf-serve by thousands of clients, and KUBECONFIG's API server
 	$(Q)$(MAKE) --no-print-directory all $(B)/bench/swarm $(B)/bench/fill
 	$(Q)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/bench/swarm.py $(B) $(PARTS)
 
 check-unit: $(unit_tests) ## unit tests of this VARIANT
 	$(Q)scripts/check-unit.sh $(B)
 
-check-h2spec: all ## the conformance tests of HTTP/2 against kinf-serve (scripts/dependencies.sh h2spec, with Go)
+check-h2spec: all ## the conformance tests of HTTP/2 (scripts/dependencies.sh h2spec)
 	$(Q)scripts/check-h2spec.sh $(B)
 
 check-arm64: ## the unit tests on arm64, with qemu-user (scripts/dependencies.sh arm64)
@@ -299,16 +318,17 @@ check-clang: ## every product file compiles with clang
 check-real: all ## against the cluster of KUBECONFIG=...: equality, churn with kills, no LIST after
 	$(Q)KUBECONFIG='$(KUBECONFIG)' scripts/check-real.sh $(B)
 
-check-world: all ## a lifelike cluster of thousands of pods, by the tools of KINF_WORLD=DIR: churn with kills, kubectl and kinf line by line
+check-world: all ## a lifelike cluster of KINF_WORLD=DIR: churn with kills, kubectl and kinf
 	$(Q)KINF_WORLD='$(KINF_WORLD)' scripts/check-world.sh $(B)
 
-check-real-faults: all ## a real API server of KINF_LAB=DIR is restarted, frozen, set back and so on, under changes
+check-real-faults: all ## a real API server of KINF_LAB=DIR, restarted, frozen, set back and so on
 	$(Q)KINF_LAB='$(KINF_LAB)' scripts/check-real-faults.sh $(B)
 
-check-differential: all $(B)/differential/libkinf $(B)/differential/work_queue ## work queue and handlers against client-go's; skipped where Go or it is missing
+check-differential: $(B)/differential/libkinf $(B)/differential/work_queue
+check-differential: all ## work queue and handlers against client-go's, if Go and it are there
 	$(Q)scripts/check-differential.sh $(B) $(SEEDS)
 
-check-go-suites: all ## suites of client-go and controller-runtime on the Go modules, against the cluster of KUBECONFIG=..., which is changed
+check-go-suites: all ## suites of client-go and controller-runtime; change KUBECONFIG's cluster
 	$(Q)KUBECONFIG='$(KUBECONFIG)' KINF_BUILD=$(B) scripts/check-go-suites.sh
 
 check-style: ## layers, foreign headers, banned calls, headers that compile alone
@@ -323,8 +343,8 @@ format: ## clang-format over the C files
 manual: all ## put options, prototypes and counters as they are into the manual pages
 	$(Q)scripts/manual.py --write $(B)
 
-places = DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' VERSION='$(VERSION)' LIBDIR='$(LIBDIR)' UNITDIR='$(UNITDIR)' \
-	PYTHONDIR='$(PYTHONDIR)' SYSCONFDIR='$(SYSCONFDIR)'
+places = DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' VERSION='$(VERSION)' LIBDIR='$(LIBDIR)' \
+	UNITDIR='$(UNITDIR)' PYTHONDIR='$(PYTHONDIR)' SYSCONFDIR='$(SYSCONFDIR)'
 install: all ## into $(DESTDIR)$(PREFIX)
 	$(Q)$(places) scripts/install.sh $(B)
 
@@ -341,7 +361,8 @@ check-packages: ## packages, units and the container's steps, tried in a clean r
 
 wheel: all ## the Python module with the library in it, as $(B)/wheel/*.whl
 	$(Q)rm -rf $(B)/wheel && mkdir -p $(B)/wheel && cp -r reader/python $(B)/wheel/source
-	$(Q)KINF_BUNDLE='$(abspath $(B)/$(SONAME))' $(PYTHON) -m pip wheel --quiet --disable-pip-version-check \
+	$(Q)KINF_BUNDLE='$(abspath $(B)/$(SONAME))' $(PYTHON) -m pip wheel --quiet \
+		--disable-pip-version-check \
 		--no-build-isolation --no-deps --no-index -w $(B)/wheel $(B)/wheel/source
 	$(Q)rm -rf $(B)/wheel/source && ls $(B)/wheel/*.whl
 
