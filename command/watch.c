@@ -46,8 +46,7 @@ struct watch_args {
 #define AT(field) offsetof(struct watch_args, field)
 
 static const struct option_spec watch_options[] = {
-	{'o', "output", OPTION_TEXT, AT(output), "FORMAT", "table, wide, name, json or yaml",
-		"table|wide|name|json|yaml"},
+	{'o', "output", OPTION_TEXT, AT(output), "FORMAT", WATCH_FORMATS_TEXT, WATCH_FORMATS_WORDS},
 	{0, "output-watch-events", OPTION_FLAG, AT(types), NULL,
 		"table and name: print the type of each event also"},
 	{0, "no-initial", OPTION_FLAG, AT(no_initial), NULL, "begin with the changes from now on"},
@@ -421,8 +420,7 @@ static void watch_release(struct watching *w)
 {
 	cursor_unclaim(&w->claim);
 	follow_free(&w->follow);
-	object_table_release(&w->print.object_table);
-	option_texts_release(&w->print.object_table_args.labels);
+	watch_print_release(&w->print);
 	buf_release(&w->fields);
 	filter_release(&w->filter);
 	watch_writer_release(&w->out);
@@ -496,7 +494,7 @@ int command_watch(int argc, char **argv)
 		return command_fail(err_set(-ENOMEM, "allocating the terms of --index"));
 	r = query_from_args(&w.args.query, w.feed, terms, &query);
 	if (r == 0)
-		r = watch_format(w.args.output, &w.print.format);
+		r = watch_print_choose(&w.print, w.args.output);
 	if (r == 0)
 		r = filter_init(&w.filter, &query);
 	if (r == 0 && w.args.cursor)

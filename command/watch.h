@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "common/buf.h"
+#include "print/print.h"
 #include "print/object_table.h"
 #include "reader/kinf.h"
 #include "store/journal/journal.h"
@@ -40,10 +41,23 @@ int watch_writer_flush(struct watch_writer *writer);
 
 /* ---- watch_print.c ------------------------------------------------------ */
 
-enum watch_format { WATCH_TABLE, WATCH_WIDE, WATCH_NAME, WATCH_JSON, WATCH_YAML, WATCH_FORMAT_MAX };
+enum watch_format {
+	WATCH_TABLE,
+	WATCH_WIDE,
+	WATCH_NAME,
+	WATCH_JSON,
+	WATCH_YAML,
+	WATCH_COLUMNS,
+	WATCH_TEMPLATE,
+	WATCH_FORMAT_MAX
+};
 
-/* Sets *RET_FORMAT to the format TEXT, the table if NULL. Returns 0 or ERR_SYNTAX. */
-int watch_format(const char *text, enum watch_format *ret_format);
+/* The formats, for the help of an option and its completion. */
+#define WATCH_FORMATS_TEXT \
+	"table, wide, name, json, yaml, jsonpath=TEMPLATE, jsonpath-file=FILE, " \
+	"custom-columns=HEAD:PATH,... or custom-columns-file=FILE"
+#define WATCH_FORMATS_WORDS \
+	"table|wide|name|json|yaml|jsonpath=|jsonpath-file=|custom-columns=|custom-columns-file="
 
 struct watch_print_event {
 	const char *type; /* ADDED, MODIFIED, DELETED, SYNC, LAPPED */
@@ -60,8 +74,13 @@ struct watch_print {
 	char singular[256];
 	struct object_table_args object_table_args;
 	struct object_table object_table;
+	struct print chosen; /* columns or template of such a format */
 };
 
+/* Chooses the format TEXT, the table if NULL. Returns 0, ERR_SYNTAX, or an error of reading a file
+ * named by TEXT. */
+int watch_print_choose(struct watch_print *print, const char *text);
+void watch_print_release(struct watch_print *print);
 /* Prepares for the objects of a feed of SNAPSHOT like INFO. NAMESPACES: a table has a column for
  * them. Returns: 0, errors. */
 int watch_print_begin(struct watch_print *print, struct kinf_snapshot *snapshot,

@@ -13,20 +13,32 @@
 #include "print/print.h"
 #include "reader/handle.h"
 
-static const char *const watch_formats[WATCH_FORMAT_MAX] = {
-	"table", "wide", "name", "json", "yaml"};
+static const char *const watch_formats[] = {"table", "wide", "name", "json", "yaml"};
 
-int watch_format(const char *text, enum watch_format *ret_format)
+int watch_print_choose(struct watch_print *print, const char *text)
 {
-	*ret_format = WATCH_TABLE;
+	struct print *chosen = &print->chosen;
+
+	print->format = WATCH_TABLE;
 	if (!text)
 		return 0;
-	for (int i = 0; i < WATCH_FORMAT_MAX; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(watch_formats); i++)
 		if (strcmp(text, watch_formats[i]) == 0) {
-			*ret_format = (enum watch_format)i;
+			print->format = (enum watch_format)i;
 			return 0;
 		}
-	return err_say(ERR_SYNTAX, "output '%s': allowed are table, wide, name, json, yaml", text);
+	if (!strchr(text, '='))
+		return err_say(ERR_SYNTAX, "output '%s': allowed are " WATCH_FORMATS_TEXT, text);
+	int r = print_choose(chosen, text);
+	print->format = chosen->columns ? WATCH_COLUMNS : WATCH_TEMPLATE;
+	return r;
+}
+
+void watch_print_release(struct watch_print *print)
+{
+	object_table_release(&print->object_table);
+	option_texts_release(&print->object_table_args.labels);
+	print_release(&print->chosen);
 }
 
 int watch_print_begin(struct watch_print *print, struct kinf_snapshot *snapshot,
@@ -37,6 +49,10 @@ int watch_print_begin(struct watch_print *print, struct kinf_snapshot *snapshot,
 		.wide = print->format == WATCH_WIDE,
 		.namespaces = namespaces,
 		.events = print->types};
+	if (print->format >= WATCH_COLUMNS) {
+		print->chosen.object_table_args.no_heads = print->object_table_args.no_heads;
+		return print_begin(&print->chosen, true);
+	}
 	return object_table_begin(&print->object_table, snapshot, info);
 }
 
@@ -80,6 +96,22 @@ static int watch_print_yaml(
 	return yaml_write(buf_bytes(&sorted), false, out);
 }
 
+/* Appends what kubectl prints of the object: a row, or the text of the template. */
+static int watch_print_chosen(
+	struct watch_print *print, const struct watch_print_event *event, struct buf *out)
+{
+	struct print *chosen = &print->chosen;
+
+	if (!event->object)
+		return 0;
+	if (chosen->columns)
+		return columns_row(chosen->columns, event->object->body, &chosen->table, out);
+	int r = template_begin(chosen->template, false);
+	if (r == 0)
+		r = template_object(chosen->template, event->object->body);
+	return r < 0 ? r : template_end(chosen->template, "", out);
+}
+
 int watch_print(struct watch_print *print, const struct watch_print_event *event, struct buf *out)
 {
 	struct kinf_object object = {0};
@@ -88,6 +120,8 @@ int watch_print(struct watch_print *print, const struct watch_print_event *event
 		return watch_print_json(event, out);
 	if (print->format == WATCH_YAML)
 		return watch_print_yaml(print, event, out);
+	if (print->format >= WATCH_COLUMNS)
+		return watch_print_chosen(print, event, out);
 	/* kubectl has no row for the end of the initial state. */
 	if (!event->object && (!print->types || strcmp(event->type, "SYNC") == 0))
 		return 0;
@@ -107,5 +141,7 @@ int watch_print(struct watch_print *print, const struct watch_print_event *event
 
 int watch_print_settle(struct watch_print *print, struct buf *out)
 {
+	if (print->format == WATCH_COLUMNS)
+		return table_settle(&print->chosen.table, out);
 	return print->format <= WATCH_WIDE ? object_table_settle(&print->object_table, out) : 0;
 }

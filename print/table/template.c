@@ -389,6 +389,10 @@ int template_begin(struct template *template, bool is_list)
 	template->is_whole = false;
 	template->seen = 0;
 	buf_reset(&template->list);
+	for (size_t i = 0; i < template->n; i++) {
+		buf_reset(&template->nodes[i].out);
+		template->nodes[i].given = false;
+	}
 	for (size_t i = 0; is_list && i < template->n; i = template_next(template, i))
 		template->is_whole |=
 			template->nodes[i].type != NODE_TEXT && !template->nodes[i].items;

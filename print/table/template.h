@@ -37,7 +37,8 @@ void template_free(struct template **template);
 /* Switches the output to jsonpath-as-json. */
 void template_use_json(struct template *template);
 
-/* IS_LIST: the objects are items of a List; else there is one object, and paths begin in it. */
+/* IS_LIST: the objects are items of a List; else there is one object, and paths begin in it. May be
+ * called again after template_end(). */
 int template_begin(struct template *template, bool is_list);
 /* Adds the next object, BODY in msgpack. */
 int template_object(struct template *template, struct bytes body);

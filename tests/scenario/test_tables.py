@@ -79,7 +79,8 @@ def test_several_kinds_are_one_answer(filled, store):
     (["all", "x"], "a name needs one kind"),
     (["pods,nodes", "--limit", "1"], "are for one feed"),
     (["pods", "-o", "go-template={{.kind}}"], "Go templates are not supported; write the template as -o jsonpath="),
-    (["pods", "-w", "-o", "count"], "allowed are table, wide, name, json, yaml"),
+    (["pods", "-w", "-o", "count"], "allowed are table, wide, name, json, yaml, jsonpath=TEMPLATE"),
+    (["pods", "-w", "-o", "go-template={{.kind}}"], "Go templates are not supported"),
     (["pods,nodes", "-w"], "watch one feed at a time"),
 ])
 def test_what_makes_no_sense_is_refused(filled, store, args, sentence):
@@ -92,6 +93,10 @@ def test_get_w_is_a_watch(filled, store, simulator):
     assert rows[0][:3] == ["NAMESPACE", "NAME", "READY"] and rows[0][-1] == "GATES" and len(rows) == 3
     rows = words(filled("pods", "b", "-w", "--count", "1", "--output-watch-events", "-n", "web"))
     assert rows[0][:2] == ["EVENT", "NAME"] and rows[1][:2] == ["ADDED", "b"]
+    text = filled("pods", "-w", "--count", "2", "-o", "jsonpath={.metadata.name}:{.spec.nodeName}{'\\n'}")
+    assert text == "a:node-with-a-long-name\nb:\n", "each object is a document of its own"
+    rows = words(filled("pods", "-w", "--count", "2", "-o", "custom-columns=NAME:.metadata.name,APP:.metadata.labels.app"))
+    assert rows == [["NAME", "APP"], ["a", "x"], ["b", "<none>"]]
     quiet = store.follower("get", "pods", "-w", "--output-watch-events", "-n", "web")
     eventually(lambda: "b" in quiet.out)
     simulator.delete("pods", "web/b")
