@@ -55,7 +55,8 @@ skip() {
     skipped+=("$1: $2")
 }
 
-# if_possible NAME COMMAND...: `one`, unless "COMMAND --why-not ..." prints why it can't be run here.
+# if_possible NAME COMMAND...: `one`, unless "COMMAND --why-not ..." prints why it can't be run
+# here.
 if_possible() {
     local name=$1 reason
     shift

@@ -153,7 +153,8 @@ fi
 
 # ---- commits: `area: imperative summary` of at most 72 characters --------------------------------
 
-# Older subjects were written before this rule. A shallow clone or a released tree has no such history.
+# Older subjects were written before this rule. A shallow clone or a released tree has no such
+# history.
 first_commit=7e6a6cf1
 if git rev-parse -q --verify "$first_commit^{commit}" >/dev/null 2>&1; then
     git log --no-merges --format='%h %s' "$first_commit..HEAD" | grep -E '^[^ ]+ .{73}' | bad 'its subject has over 72 characters' || true

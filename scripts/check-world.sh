@@ -50,7 +50,8 @@ for part in "$@"; do
                 echo "check-world: skipped: 20,000 pods: KINF_LOAD does not name the program that makes them" >&2
                 continue
             fi
-            # Namespaces get their service accounts from the controllers. Without kubelets the pods stay as they are.
+            # Namespaces get their service accounts from the controllers. Without kubelets the pods
+            # stay as they are.
             "$KINF_WORLD/up.sh" "$directory" "$port" --nodes "${KINF_WORLD_NODES:-200}"
             "$KINF_WORLD/down.sh" "$directory" kwok sched
             # The first pods are refused until the namespaces have their service accounts.

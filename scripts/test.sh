@@ -19,8 +19,8 @@ export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export DEVELOPER=1 KINF_BUILD=build/asan KINF_SIMULATOR_BUILD=build/release
 jobs=$(nproc)
 
-# counted NAME PASSED FAILED LOG: adds to the sums; prints the end of LOG if a test failed. The last column is when it
-# was counted, in seconds since the start.
+# counted NAME PASSED FAILED LOG: adds to the sums; prints the end of LOG if a test failed. The last
+# column is when it was counted, in seconds since the start.
 counted() {
     passed=$((passed + $2))
     failed=$((failed + $3))

@@ -21,7 +21,8 @@ def note(text):
 
 
 def run(argv, timeout=3600, **kwargs):
-    """Runs a command to its end and returns its standard output; raises RuntimeError with its standard error if it fails."""
+    """Runs a command to its end and returns its standard output; raises RuntimeError with its
+    standard error if it fails."""
     done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, timeout=timeout, **kwargs)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(str(a) for a in argv)}: exit {done.returncode}: {done.stderr.strip()}")

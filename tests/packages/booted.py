@@ -303,7 +303,8 @@ class Life:
         assert clients.lost <= 4, clients.problems  # the ones being answered
 
     def upgrade(self):
-        """In use: services are restarted, nothing is listed, a follower is not lapsed, a reader reads on, no client is refused."""
+        """In use: services are restarted, nothing is listed, a follower is not lapsed, a reader
+        reads on, no client is refused."""
         follower = follow(self.machine, "follower", "kinf", "watch", "pods", "-o", "json", "--cursor", "mine", user="reader")
         holder = follow(self.machine, "holder", "python3", "-c", HOLDER, user="reader")
         eventually(lambda: any(line["type"] == "SYNC" for line in follower.lines) and holder.lines, 20, "SYNC")

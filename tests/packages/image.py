@@ -32,7 +32,8 @@ BASE = "docker.io/library/debian:bookworm-slim"
 
 
 def instructions(text):
-    """[(line, word, rest)]: comments and empty lines away, continued lines joined, as the reference of the format says."""
+    """[(line, word, rest)]: comments and empty lines away, continued lines joined, as the reference
+    of the format says."""
     found, pending, start = [], "", 0
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -102,7 +103,8 @@ class Image:
 
 
 def container(image, volumes, *argv, uid, gid, groups=()):
-    """The command line of a container: namespaces, the root read-only, VOLUMES {path: (directory, mode)}, an unprivileged user."""
+    """The command line of a container: namespaces, the root read-only, VOLUMES {path: (directory,
+    mode)}, an unprivileged user."""
     mounts = "; ".join(f"mount --bind {directory} $root{path}; mount -o remount,{mode},bind $root{path}"
                        for path, (directory, mode) in volumes.items())
     script = (f'set -e; root=$1; shift; mount --rbind $root $root; mount -t proc proc $root/proc; mount -o remount,ro,bind $root; '

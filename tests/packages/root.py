@@ -109,8 +109,9 @@ class Unit:
         return self.keys[key][0]
 
     def start(self, name, *before):
-        """Runs ExecStartPre as root, then ExecStart as systemd does: user, groups, umask, no capabilities, everything but
-        ReadWritePaths read-only, /home and /root hidden, NOTIFY_SOCKET. BEFORE is put before the command. Waits for READY=1."""
+        """Runs ExecStartPre as root, then ExecStart as systemd does: user, groups, umask, no
+        capabilities, everything but ReadWritePaths read-only, /home and /root hidden,
+        NOTIFY_SOCKET. BEFORE is put before the command. Waits for READY=1."""
         for line in self.keys["ExecStartPre"]:
             assert line.startswith("+"), line
             self.root.run(*shlex.split(line[1:]))
@@ -225,7 +226,8 @@ class Machine(Root):
 
 
 def repack(package, directory, version):
-    """Makes a package of a higher version with the same files, and the same dependency on its siblings. Returns its path."""
+    """Makes a package of a higher version with the same files, and the same dependency on its
+    siblings. Returns its path."""
     tree = Path(directory) / Path(package).stem
     run("dpkg-deb", "-R", package, tree)
     control = tree / "DEBIAN/control"

@@ -32,9 +32,9 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def settled(answers):
-    """
-    ANSWERS of the API server without its two whims: an empty list is null in some forms (docs/serve.md), and a watch of Tables
-    gives its columns again with the second event if the first was encoded for another watch of the same form.
+    """ANSWERS of the API server without its two whims: an empty list is null in some forms
+    (docs/serve.md), and a watch of Tables gives its columns again with the second event if the
+    first was encoded for another watch of the same form.
     """
     columns = None
     for answer in answers:

@@ -164,7 +164,8 @@ def check(cluster, kubeconfig, program):
         cluster.kubectl("delete", "pod", "t0", "-n", A, "--grace-period=0", "--force")
         cluster.kubectl("label", "node", "kinf-serve-1", "zone=z2", "--overwrite")
         through.serve.start()
-        # Prometheus reads the pods of a slice when the slice changes, not when a pod does; its watches come back in any order.
+        # Prometheus reads the pods of a slice when the slice changes, not when a pod does; its
+        # watches come back in any order.
         eventually(lambda: "10.1.0.10" in json.dumps(prometheus.targets().get("pod-through")), 60, "the new pod")
         cluster.kubectl("annotate", "endpointslices.discovery.k8s.io", "--all", "-n", A, "touched=yes")
         wrong += check_equal(prometheus, "after kill -9 of kinf-serve", "10.1.0.10", "z2", "touched")

@@ -151,7 +151,8 @@ class World:
         result = {}
 
         def checked():
-            """The log may be out of date: a pod of a stateful set comes again by its name. The API server says so too."""
+            """The log may be out of date: a pod of a stateful set comes again by its name. The API
+            server says so too."""
             nonlocal result
             sides = [subprocess.run([tool, directory, "--check", log, *more], capture_output=True, text=True, check=False)
                      for more in ([], ["--kubeconfig", self.through])]

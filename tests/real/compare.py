@@ -21,8 +21,8 @@ def field(value, *names):
 
 
 def objects_of(listed):
-    """{namespace/name: object} of a list's text. Each object begins with kind and apiVersion, as in the answer to a get;
-    items of built-in kinds get these from the list.
+    """{namespace/name: object} of a list's text. Each object begins with kind and apiVersion, as in
+    the answer to a get; items of built-in kinds get these from the list.
     """
     listed = read(listed)
     kind, version = field(listed, "kind").removesuffix("List"), field(listed, "apiVersion")

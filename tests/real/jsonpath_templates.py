@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random jsonpath templates for check_jsonpath.py: filters, unions, slices, '..', ranges, quotes and mistakes in all of them."""
+"""Random jsonpath templates for check_jsonpath.py: filters, unions, slices, '..', ranges, quotes
+and mistakes in all of them."""
 
 import random
 

@@ -643,7 +643,8 @@ def test_no_colour_and_no_progress_in_a_pipe(kinf):
 
 
 def test_a_configuration_file_given_by_option_is_always_read(simulator, store):
-    """Even when the command does not need it, because $KINF_STORE or --store names the store. A mistake in it is told."""
+    """Even when the command does not need it, because $KINF_STORE or --store names the store. A
+    mistake in it is told."""
     simulator.create("pods", 2)
     store.configure(whole("pods")).daemons()
     store.wait_equal(simulator, "pods")

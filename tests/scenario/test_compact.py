@@ -141,7 +141,8 @@ def test_values_that_were_trimmed_are_gone(simulator, store):
 
 
 def test_no_follower_begins_again(simulator, removed):
-    """Followers before, during and after compactions under changes: each event once, no LAPPED, no second initial state."""
+    """Followers before, during and after compactions under changes: each event once, no LAPPED, no
+    second initial state."""
     follower = removed.follower("watch", "pods", "-o", "json", "--old")
     eventually(lambda: any(line["type"] == "SYNC" for line in follower.lines))
     with_cursor = removed.follower("watch", "pods", "-o", "json", "--old", "--cursor", "mine", name="first")

@@ -137,7 +137,8 @@ def closed(simulator, store):
 @pytest.mark.parametrize("name", ["journal", "index"])
 @pytest.mark.parametrize("how", ["cut", "zeroes"])
 def test_daemons_rebuild_a_damaged_database(simulator, closed, name, how):
-    """The processor builds a damaged index from the journal; the reflector replaces a damaged journal and lists again."""
+    """The processor builds a damaged index from the journal; the reflector replaces a damaged
+    journal and lists again."""
     file = databases(closed.path)[name]
     if how == "cut":
         os.truncate(file, 8192)

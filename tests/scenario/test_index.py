@@ -218,7 +218,8 @@ def test_a_new_index_is_filled_under_change_and_kills(simulator, store):
 
 
 def remove_index(store, processor):
-    """Removes the index's directory while the processor is stopped: a running one might create files in it meanwhile."""
+    """Removes the index's directory while the processor is stopped: a running one might create
+    files in it meanwhile."""
     processor.send(signal.SIGSTOP)
     eventually(lambda: processor.stopped)
     empty_index(store)

@@ -11,8 +11,8 @@ import pytest
 from harness import eventually
 from harness.process import program, run_command
 
-# Runs a program under such a filter. From 441 (epoll_pwait2, Linux 5.11) on the numbers are the same on all machines; those of
-# x32 begin at 2^30 and are refused as well.
+# Runs a program under such a filter. From 441 (epoll_pwait2, Linux 5.11) on the numbers are the
+# same on all machines; those of x32 begin at 2^30 and are refused as well.
 FILTER = r"""
 import ctypes, os, struct, sys
 LOAD_NUMBER, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06

@@ -576,7 +576,8 @@ def test_ctrl_c_interrupts_calls_that_wait(store, simulator):
 
 @guest
 def test_what_a_signal_raises_in_a_callback_is_not_lost(store, simulator):
-    """A handler of a signal may raise before a callback's first statement, where Python itself forgets the exception."""
+    """A handler of a signal may raise before a callback's first statement, where Python itself
+    forgets the exception."""
 
     class Pressed(Exception):
         pass

@@ -24,7 +24,8 @@ def metadata_lists(simulator):
 
 
 def test_a_quiet_feed_keeps_its_version_young_without_a_list(simulator, store, quiet):
-    """It ran into 410 each time its watch was opened again after etcd had forgotten its version: a list and a warning."""
+    """It ran into 410 each time its watch was opened again after etcd had forgotten its version: a
+    list and a warning."""
     before = store.feed_status("pods")
     rv = simulator.create("nodes", 3)
     eventually(lambda: store.feed_status("pods")["resourceVersion"] == rv)

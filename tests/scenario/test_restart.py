@@ -62,7 +62,8 @@ def test_a_restart_of_both_daemons_lists_nothing(simulator, store, filled, how):
 
 
 def grows(follower):
-    """Waits until it has printed more. Not by its lines: on a busy machine they become more faster than they are read."""
+    """Waits until it has printed more. Not by its lines: on a busy machine they become more faster
+    than they are read."""
     size = follower.out_path.stat().st_size
     eventually(lambda: follower.out_path.stat().st_size > size)
 

@@ -19,7 +19,8 @@ def records(store, *args):
 
 
 def root(data):
-    """Where the newest state's table of databases is: LMDB's meta pages have it at 128, and the number of the state at 144."""
+    """Where the newest state's table of databases is: LMDB's meta pages have it at 128, and the
+    number of the state at 144."""
     newest = max((0, 4096), key=lambda meta: struct.unpack_from("<Q", data, meta + 144))
     return struct.unpack_from("<Q", data, newest + 128)[0] * 4096
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kinf-serve answers as the API server does (docs/protocol.md 18.3, cases S): the simulated API server and kinf-serve are asked
-the same where the simulator knows the answer; where kube-apiserver says more than the simulator, its words are here."""
+"""kinf-serve answers as the API server does (docs/protocol.md 18.3, cases S): the simulated API
+server and kinf-serve are asked the same where the simulator knows the answer; where kube-apiserver
+says more than the simulator, its words are here."""
 
 import gzip
 import json
@@ -394,7 +395,8 @@ def test_a_path_that_is_not_served_is_not_found_in_any_form(serve):
 
 
 def test_metadata_is_given_in_protobuf_to_those_who_prefer_it(workspace):
-    """client-go's metadata client does. A list in protobuf has the size of all items before them, however long it is."""
+    """client-go's metadata client does. A list in protobuf has the size of all items before them,
+    however long it is."""
     simulator = workspace.simulator()
     note = {"note": "x" * 3000}
     simulator.put("pods", [pod(f"p{i:03}", "web", annotations=note) for i in range(200)])

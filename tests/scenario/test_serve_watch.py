@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches of kinf-serve (docs/protocol.md 18.3, cases S45 to S73) and its RV rules: streams are compared with those of the
-simulated API server, and followed over relists, restarts, kills and new journals."""
+"""Watches of kinf-serve (docs/protocol.md 18.3, cases S45 to S73) and its RV rules: streams are
+compared with those of the simulated API server, and followed over relists, restarts, kills and new
+journals."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kinf-serve answers watches over WebSockets, as fabric8's client asks for them. tests/real/check_serve.py compares its answers
-with those of a kube-apiserver 1.36 byte by byte."""
+"""kinf-serve answers watches over WebSockets, as fabric8's client asks for them.
+tests/real/check_serve.py compares its answers with those of a kube-apiserver 1.36 byte by byte."""
 
 import json
 import signal

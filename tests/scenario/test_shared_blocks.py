@@ -66,7 +66,8 @@ def fill_wholly(place):
     """Takes all free space: not even an empty file can be made."""
     (place / "crumbs").mkdir(exist_ok=True)
     fill(place)
-    # A long link is kept beside the names, where btrfs has much room of its own: thousands of empty files take 40 s there.
+    # A long link is kept beside the names, where btrfs has much room of its own: thousands of empty
+    # files take 40 s there.
     kinds = {"link": lambda path: path.symlink_to("x" * 3000)}
     kinds |= {f"{size}": lambda path, size=size: path.write_bytes(b"x" * size) for size in (4096, 512, 0)}
     for kind, make in kinds.items():
@@ -171,7 +172,8 @@ def test_a_store_on_a_disk_without_room_for_a_file_is_read_and_its_daemons_wait(
     is_read(live)
     simulator.touch("pods", 300)
     live.supervisor = live.run()
-    # The processor has nothing to write while the reflector waits, so it waits only if its files need a block to be opened.
+    # The processor has nothing to write while the reflector waits, so it waits only if its files
+    # need a block to be opened.
     eventually(lambda: live.kinf("status").stdout.count("waiting for disk space") >= 1, what="the reflector waits")
     is_read(live)
     make_room(any_disk)

@@ -463,8 +463,8 @@ def test_fault_replaces_some_answers(simulator):
 
 
 def raw_get(simulator, target, stall_after=None):
-    """(all bytes of an answer, "closed" or "reset"). STALL_AFTER: after these bytes waits for 0.5 s; "open" if the server
-    neither sends more nor closes."""
+    """(all bytes of an answer, "closed" or "reset"). STALL_AFTER: after these bytes waits for 0.5
+    s; "open" if the server neither sends more nor closes."""
     with socket.create_connection(("127.0.0.1", simulator.port), 10 * PATIENCE) as connection:
         connection.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
         data = b""

@@ -59,7 +59,8 @@ def test_user_group_and_directories_are_made(installed, tmp_path):
 
 
 def test_a_first_boot_enables_no_unit(installed, tmp_path):
-    """systemd enables all units without a preset where there is no machine-id, as in an image; kinf.service then failed at each boot."""
+    """systemd enables all units without a preset where there is no machine-id, as in an image;
+    kinf.service then failed at each boot."""
     for directory in ("lib/systemd/system", "lib/systemd/system-preset"):
         shutil.copytree(installed.root / directory, tmp_path / directory)
     status, said = run("systemctl", f"--root={tmp_path}", "preset-all")

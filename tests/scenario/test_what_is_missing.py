@@ -607,7 +607,8 @@ def test_config_check_finds_a_store_that_is_another_users(simulator, store):
 
 @root
 def test_a_copy_that_became_another_users_is_read(live):
-    """As root's `cp -r` of a store of the user kinf, beside its daemons. It was said to remove their runtime directory."""
+    """As root's `cp -r` of a store of the user kinf, beside its daemons. It was said to remove
+    their runtime directory."""
     copy = copy_of_running(live, live.directory / "copy")
     (runtime,) = live.runtime.iterdir()
     for path in (copy, *copy.rglob("*")):

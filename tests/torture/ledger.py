@@ -57,7 +57,8 @@ class Ledger:
             apply(self.confirmed, number, (kind, key, old, new))
 
     def run_ended(self, events, cursor):
-        """EVENTS: what a run printed. CURSOR: the position in the file after its end. Returns the state after EVENTS."""
+        """EVENTS: what a run printed. CURSOR: the position in the file after its end. Returns the
+        state after EVENTS."""
         state, last, log = dict(self.confirmed), self.cursor, {}
         for number, *entry in events:
             assert entry[0] != "INITIAL", f"initial {entry[1]}, although there is a cursor"

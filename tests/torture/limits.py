@@ -109,7 +109,8 @@ class Limits:
     # ---- inodes ----------------------------------------------------------------------------------
 
     def inodes(self, which):
-        """A small file system is mounted on the store's or the runtime directory; all its inodes are taken and given back."""
+        """A small file system is mounted on the store's or the runtime directory; all its inodes
+        are taken and given back."""
         store = self.open_store(f"inodes-{which}")
         place = {"store": store.path, "runtime": store.runtime}[which]
         place.mkdir(exist_ok=True)

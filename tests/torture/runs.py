@@ -237,7 +237,8 @@ class Runs:
         eventually(settled, timeout=8)
 
     def daemon(self, name, clean):
-        """One run of the daemon for each number: it starts, takes changes, and ends. CLEAN: the same daemon without fault."""
+        """One run of the daemon for each number: it starts, takes changes, and ends. CLEAN: the
+        same daemon without fault."""
         if self.options.only not in name:
             return
         for kind, env in self.kinds.items():

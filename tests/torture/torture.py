@@ -21,7 +21,8 @@ INDEXES = {"node": "spec.nodeName"}
 
 
 def arguments(about, count, *more, flags=()):
-    """The options of all runners. COUNT: the default number of cases of one kind. MORE, FLAGS: (name, help) of others."""
+    """The options of all runners. COUNT: the default number of cases of one kind. MORE, FLAGS:
+    (name, help) of others."""
     parser = argparse.ArgumentParser(description=about.strip().splitlines()[0])
     parser.add_argument("--count", type=int, default=count, help="cases of each kind at most, 0: all")
     parser.add_argument("--seed", type=int, default=1)

@@ -176,7 +176,8 @@ class Watch(Single):
             raise inbox.failure or Error("the watch was interrupted while it took an event: open it again")
         self._uncommitted |= inbox.calls > 0
         if called == SNAPSHOT_EXPIRED and not self._store.is_copy:
-            # The process was stopped for minutes, and its last event may be wrong. The informer gives LAPPED and all objects next.
+            # The process was stopped for minutes, and its last event may be wrong. The informer
+            # gives LAPPED and all objects next.
             if inbox.events and inbox.events[-1].object:
                 inbox.events.pop()
             return

@@ -142,9 +142,9 @@ class _WritingHandler(_Handler):
 
 
 class ApiServer(ReverseProxy):
-    """`seen` lists (method, path, headers) of each request; `decide(kind, authorization, spec)` returns the status of a review, or
-    None for 401; `reviews` lists them. `away`: reviews are not answered. Without `greets` new
-    connections get no handshake; `waiting` counts them."""
+    """`seen` lists (method, path, headers) of each request; `decide(kind, authorization, spec)`
+    returns the status of a review, or None for 401; `reviews` lists them. `away`: reviews are not
+    answered. Without `greets` new connections get no handshake; `waiting` counts them."""
 
     def __init__(self, simulator, pair=None, **named):
         self.seen, self.reviews, self.away, self.sent, self.waiting = [], [], False, 0, 0

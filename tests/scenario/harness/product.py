@@ -40,7 +40,8 @@ def buffer(file, name):
 
 
 GZIP = buffer("answer/request.h", "ANSWER_GZIP_BYTES")
-# Pieces of gzip, frames of HTTP/2 and records of TLS have the same size; the first window of HTTP/2 is a byte below EXCHANGE_ROOM.
+# Pieces of gzip, frames of HTTP/2 and records of TLS have the same size; the first window of HTTP/2
+# is a byte below EXCHANGE_ROOM.
 BUFFERS = sorted({buffer("http/gzip.c", "GZIP_OUT"), buffer("answer/watch.c", "WATCH_PIECE"), buffer("answer/read.c", "LIST_PIECE"),
                   buffer("exchange.h", "EXCHANGE_ROOM"), GZIP, buffer("http/connection.c", "TURN_BYTES"),
                   buffer("http/http2.c", "HTTP2_LARGE_WINDOW")})
@@ -171,8 +172,8 @@ def objects(kind, namespace, n, size):
 
 
 class Objects:
-    """The namespaces of all shapes. MAKE(kind, objects) makes objects of one namespace; MEASURE(row, namespace) returns the size of
-    an answer."""
+    """The namespaces of all shapes. MAKE(kind, objects) makes objects of one namespace;
+    MEASURE(row, namespace) returns the size of an answer."""
 
     def __init__(self, prefix, make, measure):
         self.prefix, self.make, self.measure = prefix, make, measure
@@ -283,7 +284,8 @@ class Watch:
         self.inflater, self.text = None, bytearray()
 
     def line(self):
-        """The API server compresses watches with initial events since 1.37: these as one gzip member, each later event as another."""
+        """The API server compresses watches with initial events since 1.37: these as one gzip
+        member, each later event as another."""
         if not self.packed:
             return self.response.readline()
         while b"\n" not in self.text and (piece := self.response.read1(1 << 16)):

@@ -67,8 +67,9 @@ class ReverseProxy(ThreadingHTTPServer):
     packs = False  # all answers but watches, for any Accept-Encoding: RFC 9110 allows it without the header
 
     def __init__(self, simulator, pair=None, client_ca=None, refuse=lambda request: None):
-        """PAIR: (certificate, key) of the server; None: no TLS. CLIENT_CA: asks clients for a certificate of this CA, but
-        accepts clients without one. REFUSE: called with each request; returns (status, body) to refuse it, else None."""
+        """PAIR: (certificate, key) of the server; None: no TLS. CLIENT_CA: asks clients for a
+        certificate of this CA, but accepts clients without one. REFUSE: called with each request;
+        returns (status, body) to refuse it, else None."""
         super().__init__(("127.0.0.1", 0), _Handler)
         self.simulator, self.client_ca, self.refuse = simulator, client_ca, refuse
         self.requests, self.open, self.lock = [], set(), threading.Lock()
