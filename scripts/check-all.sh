@@ -67,7 +67,8 @@ if_possible() {
 # The last lines of `make test` name its skipped tests and have its sums.
 if ! is_wanted "make test"; then
     one "build build/asan" make -j"$jobs" --no-print-directory VARIANT=asan tests
-elif scripts/test.sh | tee "$logs/test.log"; [[ $(tail -n 1 "$logs/test.log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+elif scripts/test.sh | tee "$logs/test.log"
+    [[ $(tail -n 1 "$logs/test.log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
     passed=${BASH_REMATCH[1]}
     failed=${BASH_REMATCH[2]}
     mapfile -t -O ${#skipped[@]} skipped < <(sed -n 's/^skipped: /make test: /p' "$logs/test.log")

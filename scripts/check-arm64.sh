@@ -19,9 +19,12 @@ root=${ARM64_ROOT:-build/arm64-root}
 LIMIT=600 # seconds for the tests of one program
 
 why_not() {
-    command -v aarch64-linux-gnu-g++ >/dev/null || { echo "there is no aarch64-linux-gnu-g++"; return; }
-    [ -e "$root/usr/lib/aarch64-linux-gnu/libcriterion.so" ] || { echo "there are no libraries in $root"; return; }
-    [ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ] || echo "the kernel does not start arm64 programs by qemu-user (binfmt_misc)"
+    command -v aarch64-linux-gnu-g++ >/dev/null ||
+        { echo "there is no aarch64-linux-gnu-g++"; return; }
+    [ -e "$root/usr/lib/aarch64-linux-gnu/libcriterion.so" ] ||
+        { echo "there are no libraries in $root"; return; }
+    [ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ] ||
+        echo "the kernel does not start arm64 programs by qemu-user (binfmt_misc)"
 }
 
 reason=$(why_not)

@@ -35,7 +35,8 @@ if [ -n "$reason" ]; then
     exit 0
 fi
 mkdir -p "$(dirname "$client_go")"
-(cd "$source" && go vet ./... && go build -o "$client_go" . && go build -o "$client_go-queue" ./queue) || exit 1
+(cd "$source" && go vet ./... && go build -o "$client_go" . &&
+    go build -o "$client_go-queue" ./queue) || exit 1
 /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/differential/test_compare.py || exit 1
 KINF_BUILD=$build /usr/bin/python3 tests/differential/work_queue.py --client-go "$client_go-queue" || exit 1
 [ $# -gt 0 ] || set -- 1 2 3 4 5 6

@@ -112,7 +112,8 @@ E
 		echo "== pkg/$package" # some count all objects, or leave theirs
 		kubectl delete pods,deployments.apps,replicasets.apps,configmaps,nodes --all --all-namespaces \
 			--force --grace-period=0 > "$DIR/deleted" 2>&1 || true # a warning; or there are none
-		(cd "pkg/$package" && "$DIR/suite.test" --ginkgo.focus="${FOCUS:-}" --ginkgo.skip="${SKIP:-}" \
+		(cd "pkg/$package" &&
+		    "$DIR/suite.test" --ginkgo.focus="${FOCUS:-}" --ginkgo.skip="${SKIP:-}" \
 			--ginkgo.no-color > "$DIR/log" 2>&1) || failed="$failed $package"
 		[ -z "${LOGS:-}" ] || cp "$DIR/log" "$LOGS/$package.log"
 		grep -E '^Ran |^(PASS|FAIL|ok|--- |panic:)|^ *\[(FAIL|PANICKED|TIMEDOUT)\]' "$DIR/log"

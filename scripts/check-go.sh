@@ -24,5 +24,6 @@ for machine in linux/amd64 linux/arm64 darwin/amd64 windows/amd64; do
     GOOS=${machine%/*} GOARCH=${machine#*/} go build ./...
 done
 for module in informers controllerruntime; do
-    (cd "$module" && go vet ./... && staticcheck ./... && KINF_BUILD="$root/${KINF_BUILD:-build/asan}" go test -short -count=1 ./...)
+    (cd "$module" && go vet ./... && staticcheck ./... &&
+        KINF_BUILD="$root/${KINF_BUILD:-build/asan}" go test -short -count=1 ./...)
 done

@@ -58,7 +58,8 @@ END
 pids="$pids $!"
 wait_for grep -q '^api https ' "$directory/store/serve/addresses"
 read -r _ _ address _ <"$directory/store/serve/addresses"
-"$h2spec" -h "${address%:*}" -p "${address##*:}" -t -k -o 5 -P /api/v1/pods | tee "$directory/h2spec.log" || true
+"$h2spec" -h "${address%:*}" -p "${address##*:}" -t -k -o 5 -P /api/v1/pods |
+    tee "$directory/h2spec.log" || true
 grep -q '^[0-9]* tests, [0-9]* passed' "$directory/h2spec.log" || exit 1
 # Not these: DATA for an ended stream is dropped (serve/README.md).
 known='closed: Sends a DATA frame( after sending RST_STREAM frame)?$|Sends a DATA frame on the stream that is not in "open"'

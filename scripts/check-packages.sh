@@ -12,7 +12,8 @@ cd "$(dirname "$0")/.."
 
 why_not() {
     for tool in dh lintian mmdebstrap strace systemd-analyze systemd-nspawn; do
-        command -v $tool >/dev/null || { echo "there is no $tool (scripts/dependencies.sh packages)"; return; }
+        command -v $tool >/dev/null ||
+            { echo "there is no $tool (scripts/dependencies.sh packages)"; return; }
     done
     [ "$(id -u)" = 0 ] || echo "it needs root, for mounts and users"
 }
@@ -32,8 +33,10 @@ for part in "$@"; do
             scripts/check-version.sh
             scripts/deb.sh build/deb
             # At another place, at another time, by another umask and locale.
-            (umask 077 && LC_ALL=C TZ=Pacific/Auckland scripts/deb.sh build/deb-again/at/a/longer/path >/dev/null)
-            (cd build/deb && sha256sum ./*.deb) | (cd build/deb-again/at/a/longer/path && sha256sum -c --quiet -)
+            (umask 077 && LC_ALL=C TZ=Pacific/Auckland \
+                scripts/deb.sh build/deb-again/at/a/longer/path >/dev/null)
+            (cd build/deb && sha256sum ./*.deb) |
+                (cd build/deb-again/at/a/longer/path && sha256sum -c --quiet -)
             rm -rf build/deb-again
             echo "two builds are equal"
             ;;

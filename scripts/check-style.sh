@@ -28,7 +28,8 @@ in_folder() { echo "$sources" | grep "^$1/" || true; }
 
 layer() { # FOLDER, what it may include
     in_folder "$1" | code "^#include \"" |
-        grep -vE ":#include \"(($2)/|kinf(_informer|_queue)?\.hp*\"$)" | bad 'crosses a layer' || true
+        grep -vE ":#include \"(($2)/|kinf(_informer|_queue)?\.hp*\"$)" |
+        bad 'crosses a layer' || true
 }
 layer common common
 layer store 'common|store'
@@ -97,7 +98,8 @@ echo "$sources" | grep -vE '^tests/|/main\.c$|^common/check\.c$' |
 
 for f in $sources; do
     read -r first <"$f" || true
-    [ "$first" = '/* SPDX-License-Identifier: Apache-2.0 */' ] || echo "$f:1" | bad 'no SPDX line first'
+    [ "$first" = '/* SPDX-License-Identifier: Apache-2.0 */' ] ||
+        echo "$f:1" | bad 'no SPDX line first'
 done
 for f in $scripts Makefile; do
     { read -r first && read -r second; } <"$f" || true
@@ -119,14 +121,16 @@ echo "$sources $scripts Makefile" | xargs grep -nHwE 'TODO|FIXME|XXX' |
 
 # One magic value per kind of object: CHECK_OBJ tells them apart.
 echo "$sources" | code '#define [A-Z_]*MAGIC[[:space:]]+0x' |
-    sed -E 's/^([^:]+:[0-9]+):.*MAGIC[[:space:]]+(0x[0-9A-Fa-f]+).*/\2 \1/' | tr 'A-F' 'a-f' | sort |
+    sed -E 's/^([^:]+:[0-9]+):.*MAGIC[[:space:]]+(0x[0-9A-Fa-f]+).*/\2 \1/' |
+    tr 'A-F' 'a-f' | sort |
     awk '$1 == last { print $2 ": magic " $1 " is also in " place } { last = $1; place = $2 }' >>"$out"
 
 # ---- headers compile alone -----------------------------------------------------------------------
 
 flags='-fsyntax-only -I. -D_GNU_SOURCE -DKINF_VERSION=""'
 # shellcheck disable=SC2086 # words on purpose
-echo "$headers" | grep -vxF "$own_headers" | xargs -P 2 -n 8 ${CC:-gcc} -std=gnu11 $flags -x c 2>&1 | grep -E 'error:' >>"$out" || true
+echo "$headers" | grep -vxF "$own_headers" | xargs -P 2 -n 8 ${CC:-gcc} -std=gnu11 $flags -x c 2>&1 |
+    grep -E 'error:' >>"$out" || true
 for header in reader/kinf*.h reader/kinf*.hpp; do
     # shellcheck disable=SC2086
     ${CXX:-g++} -std=c++17 -Wall -Wextra -Wpedantic -Wshadow $flags -x c++ "$header" 2>&1 |
@@ -147,7 +151,8 @@ if git rev-parse --git-dir >/dev/null 2>&1; then
     # An empty file counts as binary.
     git ls-files -z | xargs -0 grep -LI '' | while read -r f; do
         case $f in tests/fuzz/seeds/*) continue ;; esac
-        [ ! -s "$f" ] || echo "$f" | bad 'a binary file: what is downloaded or built is not committed'
+        [ ! -s "$f" ] ||
+            echo "$f" | bad 'a binary file: what is downloaded or built is not committed'
     done
 fi
 
@@ -175,7 +180,8 @@ done
 
 find go -name '*.go' | sort | while read -r f; do
     read -r first <"$f"
-    [ "$first" = '// SPDX-License-Identifier: Apache-2.0' ] || echo "$f:1" | bad 'no SPDX line first'
+    [ "$first" = '// SPDX-License-Identifier: Apache-2.0' ] ||
+        echo "$f:1" | bad 'no SPDX line first'
 done
 for format in gofmt /usr/local/go/bin/gofmt; do
     "$format" -l go/kinf.go >/dev/null 2>&1 || continue

@@ -18,13 +18,15 @@ case ${1:-} in
     packages) packages="$packages debhelper dh-python lintian mmdebstrap abigail-tools fakeroot strace systemd-container" ;;
     go) command -v staticcheck >/dev/null || go install honnef.co/go/tools/cmd/staticcheck@latest ;;
     h2spec) # by Go, which is not installed here: no package has it
-        [ -x build/tools/h2spec ] || GOBIN=$(pwd)/build/tools go install github.com/summerwind/h2spec/cmd/h2spec@latest
+        [ -x build/tools/h2spec ] ||
+            GOBIN=$(pwd)/build/tools go install github.com/summerwind/h2spec/cmd/h2spec@latest
         ;;
     python) packages="$packages mypy" ;;
     monitoring) # the programs of Debian's package alone: installed, it would start a service
         if [ ! -x build/tools/prometheus/usr/bin/promtool ]; then
             rm -rf build/tools/prometheus && mkdir -p build/tools/prometheus
-            (cd build/tools/prometheus && apt-get download -qq prometheus && dpkg-deb -x ./*.deb . && rm -rf ./*.deb usr/share) >&2
+            (cd build/tools/prometheus && apt-get download -qq prometheus &&
+                dpkg-deb -x ./*.deb . && rm -rf ./*.deb usr/share) >&2
         fi
         ;;
 esac
@@ -58,4 +60,5 @@ fi
 # systemd does this at a start, where it runs.
 formats=/proc/sys/fs/binfmt_misc
 [ -e $formats/register ] || $sudo mount -t binfmt_misc none $formats
-[ -e $formats/qemu-aarch64 ] || $sudo sh -c "cat /usr/lib/binfmt.d/qemu-aarch64.conf >$formats/register"
+[ -e $formats/qemu-aarch64 ] ||
+    $sudo sh -c "cat /usr/lib/binfmt.d/qemu-aarch64.conf >$formats/register"

@@ -149,7 +149,9 @@ build asan tests
 build release DEVELOPER= build/release/kinf-simulator # with the flags of `make`: other flags would make both compile everything again
 # Each of these keeps one processor busy while the unit tests wait for disk and clock.
 for program in build/asan/model/*; do
-    if [ -x "$program" ] && [ -f "$program" ]; then begin "model $(basename "$program")" "$program" --worlds 50; fi
+    if [ -x "$program" ] && [ -f "$program" ]; then
+        begin "model $(basename "$program")" "$program" --worlds 50
+    fi
 done
 begin "rebuild of 20,000 objects" env KINF_BUILD=build/asan /usr/bin/python3 tests/stress/rebuild.py --objects 20000
 unit
