@@ -4,7 +4,8 @@
  * extra columns, aligned as by kubectl.
  *
  *	struct object_table table = {.args = &args, .wide = true};
- *	object_table_begin(&table, snapshot, &info); object_table_row(&table, NULL, &object, &out)...;
+ *	object_table_begin(&table, snapshot, &info);
+ *	object_table_row(&table, NULL, &object, &out)...;
  *	object_table_settle(&table, &out); object_table_release(&table);
  */
 #ifndef PRINT_OBJECT_TABLE_H

@@ -108,8 +108,8 @@ void answer_request_free(struct answer_request **request);
 /* Frees the state of the stage before, and sets STAGE in its place; NULL: none. */
 void answer_set_stage(struct answer_request *request, void *stage, void (*free_stage)(void *stage));
 
-/* Takes the worker's snapshot for this turn of its loop; answer_release_snapshot() gives it back before the
- * turn ends. Returns: 0; AGAIN: there is no index yet; errors. */
+/* Takes the worker's snapshot for this turn of its loop; answer_release_snapshot() gives it back
+ * before the turn ends. Returns: 0; AGAIN: there is no index yet; errors. */
 int answer_take_snapshot(struct answer_worker *worker);
 /* Takes a snapshot of the journal alone. */
 int answer_take_log(struct answer_worker *worker);

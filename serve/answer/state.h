@@ -14,8 +14,8 @@ struct answer_state {
 bool answer_feed_may_lack(const struct answer_request *request);
 /* Checks that the feed can be read. Returns: 0; 404, 429, 503 with the Status. */
 int answer_check_feed(struct answer_request *request);
-/* Chooses the state of the read. TOKEN_RV: of a continue token; 0: none. Needs answer_take_snapshot().
- * Returns: 0; AGAIN: not here yet; 400, 410. */
+/* Chooses the state of the read. TOKEN_RV: of a continue token; 0: none. Needs
+ * answer_take_snapshot(). Returns: 0; AGAIN: not here yet; 400, 410. */
 int answer_find_state(
 	struct answer_request *request, int64_t token_rv, struct answer_state *ret_state);
 /* Returns true if RV has more than the API server's 64 bits, unless the feed's RVs have. */
@@ -38,8 +38,8 @@ int answer_objects_renew(struct answer_objects *objects);
 void answer_objects_release(struct answer_objects *objects);
 /* Begins again. */
 int answer_objects_restart(struct answer_objects *objects);
-/* Reads the next matching object, borrowed until answer_objects_release(). Returns: FOUND; END; AGAIN
- * after UNTIL_NS; errors. */
+/* Reads the next matching object, borrowed until answer_objects_release(). Returns: FOUND; END;
+ * AGAIN after UNTIL_NS; errors. */
 int answer_objects_next(
 	struct answer_objects *objects, uint64_t until_ns, struct record *ret_record);
 /* Passes over the next object, whether or not the selectors match; only a restart can follow.

@@ -185,8 +185,8 @@ int mapping_advance(struct mapping *map, bool must);
 uint64_t mapping_floor(const struct mapping *map);
 /* Makes a scan of the environment's pin files; NULL when it has no places. */
 int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan);
-/* Commits and publishes. HAS_WRITTEN: TXN becomes a state and gets a marker. Returns LMDB's code, or
- * an errno if the disk is full. */
+/* Commits and publishes. HAS_WRITTEN: TXN becomes a state and gets a marker. Returns LMDB's code,
+ * or an errno if the disk is full. */
 int mapping_commit(struct mapping *map, MDB_txn *txn, bool has_written);
 
 /* The reader's side. */

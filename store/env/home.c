@@ -399,7 +399,7 @@ int home_open(const char *store, const struct home_options *options, struct home
 {
 	int r = home_open_once(store, options, ret_home);
 
-	/* Another daemon's end may have removed the runtime directory meanwhile (home_remove_runtime()). */
+	/* Another daemon may have removed the runtime directory (home_remove_runtime()). */
 	for (int tries = 1; r == -ENOENT && options->create && tries < MAKING_TRIES; tries++)
 		r = home_open_once(store, options, ret_home);
 	return r;
