@@ -230,6 +230,8 @@ int feeds_work(struct feeds *feeds)
 		r = columns_due(feeds);
 	if (r >= 0)
 		r = order_due(feeds);
+	if (r >= 0)
+		feeds_start_check(feeds, now);
 	timer_queue_touch_due(&feeds->timers, now);
 	for (size_t i = 0; r >= 0 && i < timer_queue_touched(&feeds->timers); i++) {
 		struct session *session = timer_queue_owner(&feeds->timers, i);
@@ -242,7 +244,6 @@ int feeds_work(struct feeds *feeds)
 	if (r < 0)
 		return r;
 	feeds_give_turns(feeds, now);
-	feeds_start_check(feeds, now);
 	return more;
 }
 

@@ -310,6 +310,7 @@ void session_check_start(struct session *session)
 		return;
 	err_ignore(
 		consistency_start(&request, &session->check), "the feed is checked a period later");
+	session_touch(session); /* or a feed without events never gets on with it */
 }
 
 bool session_is_checking(const struct session *session)

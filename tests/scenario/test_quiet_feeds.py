@@ -2,6 +2,8 @@
 """Quiet feeds without bookmarks in their watch, as Events: their resourceVersion stays young enough
 to begin a watch with."""
 
+import itertools
+
 import pytest
 
 from harness import eventually
@@ -32,6 +34,9 @@ def test_a_quiet_feed_keeps_its_version_young_without_a_list(simulator, store, q
     simulator.compact()
     watches = simulator.counters("pods")["watches"]
     eventually(lambda: simulator.counters("pods")["watches"] >= watches + 2, what="the watch is opened again")
+    asked = ["renewal" if "Partial" in r["accept"] else r["verb"] for r in simulator.requests(resource="pods")]
+    steps = [step for step, _ in itertools.groupby(step for step in asked if step in ("watch", "renewal"))]
+    assert steps[:3] == ["watch", "renewal", "watch"], "the renewal does not wait until the watch ends"
     after = store.feed_status("pods")
     assert after["lists"] == before["lists"] == 1 and "feed_failed" not in quiet.log, quiet.log
     assert store.last_event("pods") == 30 + 3, "the 30 objects, and the brackets of one list"
