@@ -74,7 +74,7 @@ func TestACursorGoesOnWhereTheLastFollowerEnded(t *testing.T) {
 	f.Close()
 
 	// kinf goes on with it, and the other way round.
-	w.Kinf("wait", "pods", "--for", "live", "--timeout", "30s")
+	w.WaitFor("pods", "live")
 	out := string(w.Kinf("watch", "pods", "-o", "json", "--cursor", "mine", "--count", "1"))
 	if !strings.Contains(out, `"name":"new"`) {
 		t.Error(out)

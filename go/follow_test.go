@@ -28,7 +28,7 @@ func follow(t testing.TB, store *kinf.Store, options kinf.FollowOptions) *kinf.F
 
 func next(t testing.TB, f *kinf.Follower) kinf.Event {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), lab.Patience)
 	defer cancel()
 	event, err := f.Next(ctx)
 	if err != nil {

@@ -128,7 +128,7 @@ func texts(w *lab.World) {
 		"long-same": longText, "short": longText[:480], "comma": "a,b=c\\d"} {
 		w.Put("configmaps", map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name,
 			"namespace": "ns-0"}, "data": map[string]any{"text": text}})
-		w.Kinf("wait", "configmaps", "--for", "object=ns-0/"+name, "--timeout", "30s")
+		w.WaitFor("configmaps", "object=ns-0/"+name)
 	}
 }
 

@@ -61,7 +61,7 @@ func synced(t testing.TB, pods int) *lab.World {
 	w.Put("widgets.example.com", oddWidget)
 	w.Control("POST", "/create", url.Values{"resource": {"configmaps"}, "count": {"20"}, "namespaces": {"3"}}, nil)
 	for _, feed := range []string{"pods", "nodes", "configmaps", "widgets.example.com"} {
-		w.Kinf("wait", feed, "--for", "synced", "--timeout", "30s")
+		w.WaitFor(feed, "synced")
 	}
 	store, err := kinf.Open(w.Store, nil)
 	if err != nil {
@@ -233,7 +233,7 @@ func TestObjectsAreThoseOfTheLibrary(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Run()
-		w.Kinf("wait", "pods", "--for", "live", "--timeout", "30s")
+		w.WaitFor("pods", "live")
 	}
 	if err := s.Renew(); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
-	"time"
 
 	"kinf"
 	"kinf/internal/lab"
@@ -20,7 +19,7 @@ import (
 // lapsed reads a follower's events until it lapses, then the objects that follow.
 func lapsed(t testing.TB, f *kinf.Follower) state {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), lab.Patience)
 	defer cancel()
 	for {
 		e, err := f.Next(ctx)
@@ -79,7 +78,7 @@ func TestAFollowerLapsesOnceWhenTheClusterIsAnotherOne(t *testing.T) {
 
 func TestASlowFollowerLapsesWhenItsHistoryIsDropped(t *testing.T) {
 	w := lab.New(t, 30, "- resource: pods\nretention: {time: 1s, size: 1MiB}\n")
-	w.Kinf("wait", "pods", "--for", "live", "--timeout", "30s")
+	w.WaitFor("pods", "live")
 	store := openStore(t, w.Store)
 	slow := follow(t, store, kinf.FollowOptions{Feed: "pods"})
 	first, end := initial(t, slow)
@@ -108,7 +107,7 @@ func TestAFollowerSaysThatItsFeedWasRemoved(t *testing.T) {
 		t.Errorf("%d objects", len(objects))
 	}
 	w.Configure("- resource: pods\n")
-	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), lab.Patience)
 	defer cancel()
 	if e, err := f.Next(ctx); !errors.Is(err, kinf.ErrLapsed) {
 		t.Fatalf("%+v %v", e, err)

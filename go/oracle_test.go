@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"kinf"
 	"kinf/internal/lab"
@@ -69,7 +68,7 @@ func linesOf(t testing.TB, out string) (lines []line) {
 // collect reads a follower's events up to the object with a key.
 func collect(t testing.TB, f *kinf.Follower, last string) (lines []line) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), lab.Patience)
 	defer cancel()
 	for {
 		e, err := f.Next(ctx)
@@ -159,6 +158,6 @@ func churn(t testing.TB, w *lab.World) {
 			w.Put("pods", pod(fmt.Sprint("p", round), fmt.Sprint(n)))
 		}
 		w.Delete("pods", fmt.Sprintf("web/p%d", round))
-		w.Kinf("wait", "pods", "--for", "live", "--timeout", "30s")
+		w.WaitFor("pods", "live")
 	}
 }

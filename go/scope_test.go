@@ -24,7 +24,7 @@ func TestAListNeedsOnlyItsNamespaces(t *testing.T) {
 	}
 	fault("barred", 403)
 	slow := fault("slow", 500)
-	w.Kinf("wait", "pods", "--for", "synced", "--timeout", "30s")
+	w.WaitFor("pods", "synced")
 	w.Configure("- {resource: secrets, namespaces: [web, barred, slow]}\n")
 	store := openStore(t, w.Store)
 	list := func(namespace string) (keys []string, last error) {

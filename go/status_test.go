@@ -62,7 +62,7 @@ func sameStatus(t testing.TB, w *lab.World, store *kinf.Store) []kinf.FeedStatus
 func TestStatesAreThoseOfKinfStatus(t *testing.T) {
 	w := synced(t, 20)
 	store := openStore(t, w.Store)
-	w.Kinf("wait", "pods", "--for", "live", "--timeout", "30s")
+	w.WaitFor("pods", "live")
 	for _, f := range sameStatus(t, w, store) {
 		if f.State != kinf.StateLive || f.Reason != "" || f.Age < 0 || f.Lists != 1 {
 			t.Errorf("%+v", f)
@@ -101,7 +101,7 @@ func TestWaitSyncedWaitsForTheFirstList(t *testing.T) {
 		return err == nil
 	})
 	defer store.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), lab.Patience)
 	defer cancel()
 	if err := store.WaitSynced(ctx, "pods", "nodes"); err != nil {
 		t.Fatal(err)

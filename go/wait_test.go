@@ -18,7 +18,7 @@ import (
 func TestReadsShowWhatAFollowerGave(t *testing.T) {
 	w := synced(t, 30)
 	store := openStore(t, w.Store)
-	w.Kinf("wait", "pods", "--for", "live", "--timeout", "30s")
+	w.WaitFor("pods", "live")
 	var readers sync.WaitGroup
 	for range 4 {
 		f := follow(t, store, kinf.FollowOptions{Feed: "pods", Changes: true})
@@ -56,7 +56,7 @@ func TestReadsShowWhatAFollowerGave(t *testing.T) {
 func TestChangesGoOnWithoutAnIndex(t *testing.T) {
 	w := synced(t, 30)
 	store := openStore(t, w.Store)
-	w.Kinf("wait", "pods", "--for", "live", "--timeout", "30s")
+	w.WaitFor("pods", "live")
 	f := follow(t, store, kinf.FollowOptions{Feed: "pods", Changes: true})
 	next(t, f)
 	processor := w.Processes()["processor"]

@@ -29,7 +29,7 @@ import (
 func world(t testing.TB) (*lab.World, *rest.Config) {
 	t.Helper()
 	w := lab.New(t, 100, "\n- {resource: pods, indexes: {node: spec.nodeName}}\n- {resource: nodes}\n")
-	w.Kinf("wait", "pods", "--for", "synced", "--timeout", "30s")
+	w.WaitFor("pods", "synced")
 	config, err := clientcmd.BuildConfigFromFlags("", w.Directory+"/kubeconfig")
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func background(fn func()) chan struct{} {
 func equal(t *testing.T, ours, theirs cache.Cache, list client.ObjectList, options ...client.ListOption) int {
 	t.Helper()
 	other := list.DeepCopyObject().(client.ObjectList)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), lab.Patience)
 	defer cancel()
 	if err := ours.List(ctx, list, options...); err != nil {
 		t.Fatal(err)

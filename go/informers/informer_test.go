@@ -42,7 +42,7 @@ var podResource = corev1.SchemeGroupVersion.WithResource("pods")
 func world(t testing.TB, pods int) (*lab.World, *kinf.Store, *rest.Config) {
 	t.Helper()
 	w := lab.New(t, pods, feeds)
-	w.Kinf("wait", "pods", "--for", "synced", "--timeout", "30s")
+	w.WaitFor("pods", "synced")
 	store, err := kinf.Open(w.Store, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -76,10 +76,10 @@ func run(t testing.TB, informer cache.SharedIndexInformer) {
 
 func synchronize(t testing.TB, checkers ...cache.DoneChecker) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), lab.Patience)
 	defer cancel()
 	if !cache.WaitFor(ctx, "", checkers...) {
-		t.Fatal("not synced within 120 s")
+		t.Fatal("not synced")
 	}
 }
 
@@ -265,9 +265,9 @@ func (s *seen) isPresent(w *lab.World) bool {
 
 func same(t testing.TB, w *lab.World, ours, theirs *seen) {
 	t.Helper()
-	for end := time.Now().Add(120 * time.Second); !theirs.isPresent(w) || !ours.equals(theirs); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(lab.Patience); !theirs.isPresent(w) || !ours.equals(theirs); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not the same after 120 s: %s", theirs.difference(ours))
+			t.Fatalf("not the same: %s", theirs.difference(ours))
 		}
 	}
 }

@@ -24,7 +24,7 @@ func scrape(e *exporter) (int, string) {
 func TestAScrapeOfAThousandPods(t *testing.T) {
 	w := lab.New(t, 1000, "- {resource: pods}\n- {resource: nodes}\n")
 	for _, feed := range []string{"pods", "nodes"} {
-		w.Kinf("wait", feed, "--for", "synced", "--timeout", "30s")
+		w.WaitFor(feed, "synced")
 	}
 	store, err := kinf.Open(w.Store, nil)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 func TestTheExampleGoesOnAtItsCursor(t *testing.T) {
 	w := lab.New(t, 3, "- resource: pods\n")
-	w.Kinf("wait", "pods", "--for", "live", "--timeout", "30s")
+	w.WaitFor("pods", "live")
 	change := func() {
 		w.Put("pods", map[string]any{"metadata": map[string]any{"name": "a", "namespace": "web"}})
 		w.Put("pods", map[string]any{"metadata": map[string]any{"name": "a", "namespace": "web", "labels": map[string]string{"b": "c"}}})

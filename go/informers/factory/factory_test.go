@@ -31,7 +31,7 @@ import (
 func world(t *testing.T) (*kinf.Store, *rest.Config) {
 	t.Helper()
 	w := lab.New(t, 100, "\n- {resource: pods, drop: []}\n- {resource: nodes, drop: []}\n")
-	w.Kinf("wait", "pods", "--for", "synced", "--timeout", "30s")
+	w.WaitFor("pods", "synced")
 	store, err := kinf.Open(w.Store, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestTypedFactory(t *testing.T) {
 	t.Parallel()
 	store, config := world(t)
 	client := kubernetes.NewForConfigOrDie(config)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), lab.Patience)
 	defer cancel()
 	list, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -120,7 +120,7 @@ func compare(t *testing.T, ours, theirs cache.SharedIndexInformer) {
 	if !isOurs(ours) {
 		t.Fatalf("%T", ours)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), lab.Patience)
 	defer cancel()
 	go ours.RunWithContext(ctx)
 	go theirs.RunWithContext(ctx)

@@ -62,7 +62,7 @@ func storeOf(source *fcache.FakeControllerSource) *kinf.Store {
 	worlds.Unlock()
 	w := world()
 	if source.ListError == nil {
-		w.Kinf("wait", "pods", "--for", "synced", "--timeout", "30s")
+		w.WaitFor("pods", "synced")
 	}
 	var store *kinf.Store
 	w.Eventually("the feed", func() bool {

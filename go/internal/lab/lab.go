@@ -172,15 +172,24 @@ func (w *World) Stop(signal syscall.Signal) {
 	w.daemons = nil
 }
 
-// Eventually waits until check holds, for at most half a minute.
+// Patience is how long a test waits for a state, on a machine that other work keeps busy.
+const Patience = 120 * time.Second
+
+// Eventually waits until check holds.
 func (w *World) Eventually(what string, check func() bool) {
 	w.tb.Helper()
-	for end := time.Now().Add(120 * time.Second); !check(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(Patience); !check(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			log, _ := os.ReadFile(w.Directory + "/kinf-run.err")
-			w.tb.Fatalf("%s: not within 120 s\n%s", what, log[max(0, len(log)-2000):])
+			w.tb.Fatalf("%s: not within %v\n%s", what, Patience, log[max(0, len(log)-2000):])
 		}
 	}
+}
+
+// WaitFor waits until a feed is in a state: `kinf wait`.
+func (w *World) WaitFor(feed, state string) {
+	w.tb.Helper()
+	w.Kinf("wait", feed, "--for", state, "--timeout", Patience.String())
 }
 
 // Kinf runs the kinf command.
