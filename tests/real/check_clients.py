@@ -45,20 +45,32 @@ from harness.terminal import Terminal  # noqa: E402
 from lab import Api, Churn  # noqa: E402
 
 READS = [
-    *(f"get {what} -A -o {form}" for what in ("pods", "deployments", "services", "configmaps", "gadgets", "events") for form in ("wide", "yaml", "name")),
-    f"get pods -n {A}", f"get pods -n {A} --show-labels", f"get pods -n {A} -l app=app1", f"get pod p1 -n {A} -o json", "get nodes",
-    "get nodes -o yaml", "get ns", "get crd", f"get secrets -n {A}", f"get pods -n {B} --field-selector spec.nodeName=n1", f"get all -n {A}",
-    f"get pods,configmaps -n {A} -o name", f"get gd -n {A}", f"get pods -n {A} --sort-by=.metadata.name", f"get pods -n {A} --chunk-size=2",
-    f"get pods -n {A} -o jsonpath={{.items[*].metadata.uid}}", f"get pods -n {A} -o custom-columns=N:.metadata.name,L:.metadata.labels",
-    f"describe pod p0 -n {A}", f"describe deployment d -n {A}", f"describe service s -n {A}", "describe node kinf-serve-1", f"describe gadget g0 -n {A}",
-    f"get pod nope -n {A}", "get nosuch", f"get pods/p0 deploy/d -n {A}", f"wait --for=condition=Ready pod/p0 -n {A} --timeout=1s",
-    f"wait --for=delete pod/nope -n {A} --timeout=5s", f"get pods -n {A} --ignore-not-found zzz", f"get --raw /api/v1/namespaces/{A}/pods/p1",
+    *(f"get {what} -A -o {form}" for what in ("pods", "deployments", "services", "configmaps", "gadgets", "events")
+      for form in ("wide", "yaml", "name")),
+    f"get pods -n {A}", f"get pods -n {A} --show-labels", f"get pods -n {A} -l app=app1", f"get pod p1 -n {A} -o json",
+    "get nodes",
+    "get nodes -o yaml", "get ns", "get crd", f"get secrets -n {A}",
+    f"get pods -n {B} --field-selector spec.nodeName=n1", f"get all -n {A}",
+    f"get pods,configmaps -n {A} -o name", f"get gd -n {A}", f"get pods -n {A} --sort-by=.metadata.name",
+    f"get pods -n {A} --chunk-size=2",
+    f"get pods -n {A} -o jsonpath={{.items[*].metadata.uid}}",
+    f"get pods -n {A} -o custom-columns=N:.metadata.name,L:.metadata.labels",
+    f"describe pod p0 -n {A}", f"describe deployment d -n {A}", f"describe service s -n {A}",
+    "describe node kinf-serve-1", f"describe gadget g0 -n {A}",
+    f"get pod nope -n {A}", "get nosuch", f"get pods/p0 deploy/d -n {A}",
+    f"wait --for=condition=Ready pod/p0 -n {A} --timeout=1s",
+    f"wait --for=delete pod/nope -n {A} --timeout=5s", f"get pods -n {A} --ignore-not-found zzz",
+    f"get --raw /api/v1/namespaces/{A}/pods/p1",
 ]
 FORWARDED = [
-    "api-resources", "api-resources --api-group=apps -o wide", "api-versions", "explain pod.spec.nodeName", "explain gadget.spec",
-    "auth can-i create pods", f"annotate pod p4 -n {A} by=kubectl --overwrite", f"get pod p4 -n {A} -o jsonpath={{.metadata.annotations.by}}",
-    f"scale deployment d -n {A} --replicas=2", f"get deployment d -n {A}", f"rollout status deployment d -n {A} --timeout=1s",
-    f"rollout history deployment d -n {A}", f"create configmap made -n {A} --from-literal=a=b", f"get configmap made -n {A} -o jsonpath={{.data}}",
+    "api-resources", "api-resources --api-group=apps -o wide", "api-versions", "explain pod.spec.nodeName",
+    "explain gadget.spec",
+    "auth can-i create pods", f"annotate pod p4 -n {A} by=kubectl --overwrite",
+    f"get pod p4 -n {A} -o jsonpath={{.metadata.annotations.by}}",
+    f"scale deployment d -n {A} --replicas=2", f"get deployment d -n {A}",
+    f"rollout status deployment d -n {A} --timeout=1s",
+    f"rollout history deployment d -n {A}", f"create configmap made -n {A} --from-literal=a=b",
+    f"get configmap made -n {A} -o jsonpath={{.data}}",
     f"delete configmap made -n {A}", f"get configmap made -n {A}", f"logs p0 -n {A}", f"exec p0 -n {A} -- true",
 ]
 MASKS = [
@@ -101,7 +113,8 @@ class Through:
 
 def run(kubectl, kubeconfig, command, home):
     home.mkdir(exist_ok=True)
-    done = subprocess.run([kubectl, "--kubeconfig", str(kubeconfig), *command.split()], capture_output=True, text=True, timeout=120,
+    done = subprocess.run([kubectl, "--kubeconfig", str(kubeconfig), *command.split()], capture_output=True, text=True,
+                          timeout=120,
                           env={**os.environ, "HOME": str(home)})
     return done.returncode, masked(done.stdout), masked(done.stderr)
 
@@ -153,7 +166,8 @@ class Informer:
     def __init__(self, name, argv, directory, first=""):
         self.name, self.out = name, directory / f"{name}.out"
         with open(self.out, "wb") as out, open(directory / f"{name}.err", "wb") as err:
-            self.popen = subprocess.Popen([str(word) for word in argv], stdin=subprocess.PIPE, stdout=out, stderr=err, text=True)
+            self.popen = subprocess.Popen([str(word) for word in argv], stdin=subprocess.PIPE, stdout=out, stderr=err,
+                                          text=True)
         self.popen.stdin.write(first)
         self.popen.stdin.flush()
 
@@ -193,7 +207,8 @@ def informers(through, kubeconfig):
     directory = through.store.directory
     token = Api(kubeconfig).headers["Authorization"].split()[1]
     if program := tool("KINF_CLIENT_GO"):
-        argv = [program, "--server", f"https://{through.address}", "--ca", through.store.path / "serve" / "ca.crt", "--token", token,
+        argv = [program, "--server", f"https://{through.address}", "--ca", through.store.path / "serve" / "ca.crt",
+                "--token", token,
                 "--resource", "configmaps"]
         yield Informer("client-go", argv, directory, "add h 0 0 -\n")
     if program := tool("KINF_CONTROLLER_RUNTIME"):
@@ -219,7 +234,8 @@ class Changes:
         self.count += 1
         base = f"/api/v1/namespaces/{(A, B)[self.count % 2]}/configmaps"
         api.call("POST", base, json.dumps({"metadata": {"name": f"x-{self.count}"}, "data": {"n": str(self.count)}}))
-        api.call("PATCH", f"/api/v1/namespaces/{A}/configmaps/m1", json.dumps({"data": {"n": str(self.count)}}), "application/merge-patch+json")
+        api.call("PATCH", f"/api/v1/namespaces/{A}/configmaps/m1", json.dumps({"data": {"n": str(self.count)}}),
+                 "application/merge-patch+json")
         if self.count > 20:
             back = self.count - 20
             api.call("DELETE", f"/api/v1/namespaces/{(A, B)[back % 2]}/configmaps/x-{back}")
@@ -253,7 +269,8 @@ def check_informers(kubeconfig, cluster, seconds):
                 process.start()
         for client in clients:
             try:
-                eventually(lambda: client.state() == truth(cluster), 60, f"{client.name} has the API server's state", patience=1)
+                eventually(lambda: client.state() == truth(cluster), 60, f"{client.name} has the API server's state",
+                           patience=1)
             except AssertionError as error:
                 wrong.append(str(error))
             relists = sum(1 for line in client.lines() if "list" in line) - 1
@@ -285,8 +302,10 @@ def check_k9s(kubeconfig, cluster):
         through = Through(workspace, kubeconfig, forward="on")
         home = through.store.directory / "home-k9s"
         home.mkdir()
-        terminal = Terminal([k9s, "--kubeconfig", through.kubeconfig, "-n", A, "-c", "pods", "--refresh", "2", "--splashless"],
-                            {"HOME": str(home), "XDG_CONFIG_HOME": str(home), "XDG_DATA_HOME": str(home), "XDG_STATE_HOME": str(home)},
+        terminal = Terminal([k9s, "--kubeconfig", through.kubeconfig, "-n", A, "-c", "pods", "--refresh", "2",
+                             "--splashless"],
+                            {"HOME": str(home), "XDG_CONFIG_HOME": str(home), "XDG_DATA_HOME": str(home),
+                             "XDG_STATE_HOME": str(home)},
                             rows=40, columns=160, term="xterm")
         terminal.wait_text("p0", "p1", "p4", timeout=60)
         terminal.press("/p1\r")
@@ -305,7 +324,8 @@ def check_k9s(kubeconfig, cluster):
         for process in through.processes:
             process.kill(signal.SIGKILL)
             process.start()
-        cluster.kubectl("create", "-f", "-", body=json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "made-later", "namespace": A},
+        cluster.kubectl("create", "-f", "-", body=json.dumps({"apiVersion": "v1", "kind": "Pod",
+                                                              "metadata": {"name": "made-later", "namespace": A},
                                                              "spec": {"containers": [{"name": "c", "image": "none:1"}]}}))
         terminal.wait_text("p0", "made-later", timeout=60)
         cluster.kubectl("delete", "pod", "-n", A, "made-later", "--grace-period=0", "--force")

@@ -32,17 +32,20 @@ RECORDED = TESTS / "describe" / "recorded.json"
 # Others have their uids, and are made after them.
 FIRST = ["Namespace", "Node", "Deployment", "ReplicaSet", "DaemonSet", "CronJob", "Pod"]
 KINDS = ["pods", "nodes", "deployments.apps", "replicasets.apps", "daemonsets.apps", "statefulsets.apps", "jobs.batch",
-         "cronjobs.batch", "services", "ingresses.networking.k8s.io", "persistentvolumeclaims", "persistentvolumes", "configmaps",
+         "cronjobs.batch", "services", "ingresses.networking.k8s.io", "persistentvolumeclaims", "persistentvolumes",
+         "configmaps",
          "secrets", "serviceaccounts", "namespaces", "events", "widgets.tables.example"]
 
 
 def make(server):
     """Makes the recorded objects again. They have other uids now, also where one names another."""
     paths, uids = server.resources(), {}
-    items = [item for item in json.loads(RECORDED.read_text())["items"] if item["metadata"].get("namespace") != "tables"]
+    items = [item for item in json.loads(RECORDED.read_text())["items"]
+             if item["metadata"].get("namespace") != "tables"]
     for item in sorted(items, key=lambda item: [*FIRST, item["kind"]].index(item["kind"])):
         root = f"/api/{item['apiVersion']}/" if item["apiVersion"] == "v1" else f"/apis/{item['apiVersion']}/"
-        resource = next(name for name, (path, kind, _) in paths.items() if kind == item["kind"] and path.startswith(root))
+        resource = next(name for name, (path, kind, _) in paths.items()
+                        if kind == item["kind"] and path.startswith(root))
         text = json.dumps(item)
         for old, new in uids.items():
             text = text.replace(old, new)
@@ -52,13 +55,15 @@ def make(server):
 def recorded(cluster, texts):
     """All objects of the kinds in descriptions, unchanged, and kubectl's texts of those in `described`."""
     items = []
-    for kind in [*KINDS, "endpointslices.discovery.k8s.io", "resourcequotas", "limitranges", "leases.coordination.k8s.io",
+    for kind in [*KINDS, "endpointslices.discovery.k8s.io", "resourcequotas", "limitranges",
+                 "leases.coordination.k8s.io",
                  "resourceslices.resource.k8s.io"]:
         for item in json.loads(cluster.kubectl("get", kind, "-A", "-o", "json"))["items"]:
             item["metadata"].pop("managedFields", None)
             wanted = item["metadata"].get("namespace") in ("described", "kube-node-lease", "limited") or (
                 item.get("spec", {}).get("nodeName") == "node-1")
-            if wanted or item["metadata"]["name"] in ("described", "limited", "node-1", "bare", "disk", "local", "node-1.1", "node-1.2"):
+            if wanted or item["metadata"]["name"] in ("described", "limited", "node-1", "bare", "disk", "local",
+                                                      "node-1.1", "node-1.2"):
                 items.append(item)
     keep = {key: text for key, text in texts.items() if key.split()[1].startswith("described/") or key.split()[1] in (
         "described", "limited", "node-1", "bare", "disk", "local")}
@@ -88,9 +93,12 @@ def main():
         shutil.copy(kubeconfig, store.kubeconfig)
         store.configure({"resource": "*", "exclude": []})
         store.daemons()
-        eventually(lambda: {f["state"] for f in store.kinf("status", "-o", "json", check=True).json["feeds"]} == {"live"}, 120, "all feeds live")
+        eventually(lambda: {f["state"] for f in store.kinf("status", "-o", "json",
+                                                           check=True).json["feeds"]} == {"live"}, 120,
+                                                           "all feeds live")
         for kind in args.kinds or KINDS:
-            names = cluster.kubectl("get", kind, "-A", "-o", "jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name}{\"\\n\"}{end}",
+            names = cluster.kubectl("get", kind, "-A", "-o",
+                                    "jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name}{\"\\n\"}{end}",
                                     check=False)  # without --keep's objects there is no widget
             keys = names.split()
             for key in keys[:: max(1, len(keys) // args.most)]:

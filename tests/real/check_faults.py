@@ -35,14 +35,16 @@ def role(*denied):
     """A cluster role to read the resources of all feeds but DENIED."""
     plurals = [feed.partition(".")[0] for feed in FEEDS if feed not in denied]
     rules = [{"apiGroups": API_GROUPS, "resources": plurals, "verbs": ["get", "list", "watch"]}]
-    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": READER}, "rules": rules}
+    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": READER},
+            "rules": rules}
 
 
 def binding():
     subject = {"kind": "ServiceAccount", "name": READER, "namespace": "kube-system"}
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": READER}
     meta = {"name": READER}
-    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": meta, "subjects": [subject], "roleRef": reference}
+    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": meta,
+            "subjects": [subject], "roleRef": reference}
 
 
 class Faults:
@@ -87,7 +89,8 @@ class Faults:
         body = {"metadata": {"name": f"x-{self.count}"}, "data": {"n": str(self.count)}}
         api.call("POST", base, json.dumps(body))
         patch = json.dumps({"metadata": {"annotations": {"n": str(self.count)}}})
-        for path in (f"{base}/o-1", f"/apis/{GROUP}/v1/namespaces/{namespace}/widgets/o-1", f"/apis/apps/v1/namespaces/{namespace}/deployments/o-1"):
+        for path in (f"{base}/o-1", f"/apis/{GROUP}/v1/namespaces/{namespace}/widgets/o-1",
+                     f"/apis/apps/v1/namespaces/{namespace}/deployments/o-1"):
             api.call("PATCH", path, patch, "application/merge-patch+json")
         if self.count > 20:
             api.call("DELETE", f"/api/v1/namespaces/{namespace}/configmaps/x-{self.count - 20}")
@@ -99,7 +102,8 @@ class Faults:
 
     def compare(self, feed):
         theirs = self.api.get(PATHS[feed])
-        ours = objects_of(self.store.kinf("get", feed, "-o", "json", "--server-order", "--show-managed-fields", check=True).stdout)
+        ours = objects_of(self.store.kinf("get", feed, "-o", "json", "--server-order", "--show-managed-fields",
+                                          check=True).stdout)
         wrong = list(differences(ours, objects_of(theirs)))
         assert not wrong, f"{feed}: {len(wrong)} differ: " + "; ".join(wrong[:5])
         return True
@@ -178,7 +182,8 @@ class Faults:
         crd = self.cluster.crd()
         schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
         kept = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        schema["properties"] = {"spec": {**kept, "default": {}, "properties": {"flavour": {"type": "string", "default": "vanilla"}}}}
+        schema["properties"] = {"spec": {**kept, "default": {},
+                                         "properties": {"flavour": {"type": "string", "default": "vanilla"}}}}
         self.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", body=json.dumps(crd))
         time.sleep(3)
         self.store.kinf("relist", WIDGETS, check=True)

@@ -46,7 +46,8 @@ TEMPLATES = [
     "{range .items[*]}{.metadata.nothing}x{end}",
     "{@.items[0].metadata.name}{$.items[1].metadata.name}",
 ]
-OF_ONE = ["{.metadata.name}", "{.spec}", "{.spec.containers}", "{.metadata['name','namespace']}", "{range .spec.containers[*]}{.name} {end}", "{}"]
+OF_ONE = ["{.metadata.name}", "{.spec}", "{.spec.containers}", "{.metadata['name','namespace']}",
+          "{range .spec.containers[*]}{.name} {end}", "{}"]
 COLUMNS = [
     "NAME:.metadata.name",
     "NAME:.metadata.name,IMAGES:.spec.containers[*].image,GRACE:spec.terminationGracePeriodSeconds",
@@ -60,7 +61,8 @@ def body(number):
     containers[0]["resources"] = {"requests": {"memory": f"{number}Mi", "cpu": "100m"}}
     return {
         "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": f"p{number}", "namespace": NAMESPACE, "labels": {"app": "ab"[number % 2], "n": str(number)},
+        "metadata": {"name": f"p{number}", "namespace": NAMESPACE,
+                     "labels": {"app": "ab"[number % 2], "n": str(number)},
                      "annotations": {"kinf.example.com/note": f"<&> \"{number}\" ä"}},
         "spec": {"containers": containers, "priority": 0, "terminationGracePeriodSeconds": number},
     }  # fmt: skip
@@ -76,7 +78,8 @@ NAMES = {
 
 def items(form, text):
     """{(namespace, name, resourceVersion): text} of a List."""
-    begin, end = {"json": ('"items": [\n        {\n', '\n        }\n    ],\n    "kind": "List"'), "yaml": ("items:\n- ", "\nkind: List\n")}[form]
+    begin, end = {"json": ('"items": [\n        {\n', '\n        }\n    ],\n    "kind": "List"'),
+                  "yaml": ("items:\n- ", "\nkind: List\n")}[form]
     if begin not in text:
         return {}
     found = {}
@@ -95,7 +98,8 @@ class Formats:
         words = words.split()
         ours = self.store.kinf("get", *words, *output, check=True).stdout
         theirs = self.cluster.kubectl("get", *words, *output)
-        assert ours == theirs, "".join(difflib.unified_diff(theirs.splitlines(True), ours.splitlines(True), f"kubectl get {words} {output}", "kinf", n=3))
+        assert ours == theirs, "".join(difflib.unified_diff(theirs.splitlines(True), ours.splitlines(True),
+                                                            f"kubectl get {words} {output}", "kinf", n=3))
         self.equal += 1
 
     def compare_objects(self, resource, form):
@@ -118,7 +122,8 @@ class Formats:
 
     def all(self, directory):
         for form in ("json", "yaml", "name"):
-            for words in (ONE, ALL, f"{ALL} -l app=a", f"pod/p1 pod/p2 -n {NAMESPACE}", SCOPED, f"pods,configmaps -n {NAMESPACE}"):
+            for words in (ONE, ALL, f"{ALL} -l app=a", f"pod/p1 pod/p2 -n {NAMESPACE}", SCOPED,
+                          f"pods,configmaps -n {NAMESPACE}"):
                 self.compare(words, "-o", form)
                 self.compare(words, f"-o={form}")
                 self.compare(words, "-o", form, "--show-managed-fields=true")
@@ -136,7 +141,8 @@ class Formats:
             heads, paths = zip(*(column.split(":", 1) for column in columns.split(",")))
             (directory / "columns").write_text("  ".join(heads) + "\n" + " ".join(paths) + "\n")
             self.compare(ALL, "-o", f"custom-columns-file={directory}/columns")
-        for path in (".metadata.name", "{.metadata.labels.n}", ".spec.containers[0].resources.requests.memory", ".metadata.labels.app"):
+        for path in (".metadata.name", "{.metadata.labels.n}", ".spec.containers[0].resources.requests.memory",
+                     ".metadata.labels.app"):
             self.compare(f"{ALL} --sort-by={path}", "-o", "name")
         for missing in ("-o=json", "-o=yaml", "-o=name", "-o=jsonpath={.x}"):
             self.compare(f"pods none -n {NAMESPACE} --ignore-not-found", missing)
@@ -146,7 +152,8 @@ class Formats:
 def main():
     cluster = Cluster(os.environ["KUBECONFIG"])
     objects = [body(number) for number in range(9)]
-    objects.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": NAMESPACE}, "data": {"a": "1\n", "b": " x"}})
+    objects.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": NAMESPACE},
+                    "data": {"a": "1\n", "b": " x"}})
     workspace = Workspace()
     try:
         cluster.make_namespaces(NAMESPACE, labels={"made-by": NAMESPACE})
@@ -166,7 +173,8 @@ def main():
         formats.every_kind()
     finally:
         workspace.close()
-        cluster.kubectl("delete", "pods,configmaps", "--all", "-n", NAMESPACE, "--force", "--grace-period=0", check=False)
+        cluster.kubectl("delete", "pods,configmaps", "--all", "-n", NAMESPACE, "--force", "--grace-period=0",
+                        check=False)
         cluster.kubectl("delete", f"namespace/{NAMESPACE}", "--wait=false", check=False)
 
 

@@ -56,8 +56,10 @@ def custom_resource_definition():
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     return {
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"copies.{GROUP}"},
-        "spec": {"group": GROUP, "scope": "Namespaced", "names": {"plural": "copies", "singular": "copy", "kind": "Copy"}, "versions": [version]},
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"copies.{GROUP}"},
+        "spec": {"group": GROUP, "scope": "Namespaced",
+                 "names": {"plural": "copies", "singular": "copy", "kind": "Copy"}, "versions": [version]},
     }  # fmt: skip
 
 
@@ -66,13 +68,15 @@ def copies(cluster):
     shapes = {}
     for pod in json.loads(cluster.raw("/api/v1/pods?limit=300"))["items"]:
         meta, spec, status = pod["metadata"], pod["spec"], pod["status"]
-        shape = (len(spec["containers"]), status.get("phase"), bool(spec.get("initContainers")), len(meta.get("annotations", {})))
+        shape = (len(spec["containers"]), status.get("phase"), bool(spec.get("initContainers")),
+                 len(meta.get("annotations", {})))
         shapes.setdefault(shape, pod)
     pods = [*shapes.values()][:PODS] or [body(number) for number in range(PODS)]
     for number, pod in enumerate(pods):
         meta = {key: pod["metadata"][key] for key in ("labels", "annotations") if key in pod["metadata"]}
         meta |= {"name": f"p{number}", "namespace": NAMESPACE}
-        yield {"apiVersion": f"{GROUP}/v1", "kind": "Copy", "metadata": meta, "spec": pod["spec"], "status": pod.get("status", {})}
+        yield {"apiVersion": f"{GROUP}/v1", "kind": "Copy", "metadata": meta, "spec": pod["spec"],
+               "status": pod.get("status", {})}
 
 
 def reason(table, text):
@@ -86,7 +90,8 @@ class Comparison:
         self.faults = []
 
     def theirs(self, output):
-        words = ["kubectl", "--kubeconfig", self.cluster.kubeconfig, "get", f"copies.{GROUP}", "-n", NAMESPACE, "-o", output]
+        words = ["kubectl", "--kubeconfig", self.cluster.kubeconfig, "get", f"copies.{GROUP}", "-n", NAMESPACE, "-o",
+                 output]
         return subprocess.run(words, capture_output=True, text=True, timeout=120)
 
     def compare(self, output, theirs):
@@ -113,7 +118,8 @@ def outputs(seed, n):
     for template in templates.some(n):
         yield f"jsonpath={template}"
     for number in range(n // 10):
-        heads = [f"H{number}:{templates.pick(*OF_OBJECT)}", f"F:.spec.containers{templates.filter()}.name", f"S:.status.conditions[{number % 3}:].type"]
+        heads = [f"H{number}:{templates.pick(*OF_OBJECT)}", f"F:.spec.containers{templates.filter()}.name",
+                 f"S:.status.conditions[{number % 3}:].type"]
         yield "custom-columns=" + ",".join(heads)
 
 
@@ -127,7 +133,8 @@ def main():
     try:
         cluster.kubectl("apply", "-f", "-", body=json.dumps(custom_resource_definition()))
         cluster.kubectl("wait", "--for=condition=Established", f"crd/copies.{GROUP}", "--timeout=30s")
-        cluster.kubectl("apply", "-f", "-", body=json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}))
+        cluster.kubectl("apply", "-f", "-", body=json.dumps({"apiVersion": "v1", "kind": "Namespace",
+                                                             "metadata": {"name": NAMESPACE}}))
         for copy in copies(cluster):
             cluster.kubectl("create", "-f", "-", body=json.dumps(copy))
         store = workspace.store()

@@ -29,14 +29,17 @@ NAMESPACES = [f"{MARK}-a", f"{MARK}-b"]
 CASES = {
     "manifest": (yaml.safe_load((MANIFESTS / "base/kinf.yaml").read_text())["feeds"],
                  [("list", "pods", ""), ("get", "nodes", "")],
-                 [("list", "secrets", ""), ("create", "pods", ""), ("get", "pods/exec", ""), ("get", "nodes/proxy", ""), ("list", "configmaps", "")]),
+                 [("list", "secrets", ""), ("create", "pods", ""), ("get", "pods/exec", ""), ("get", "nodes/proxy", ""),
+                  ("list", "configmaps", "")]),
     "namespaces": ([{"resource": "configmaps", "namespaces": NAMESPACES}, {"resource": "nodes"},
                     {"resource": "secrets", "namespaces": NAMESPACES[:1], "fieldSelector": "metadata.name=o-1"}],
                    [("list", "configmaps", NAMESPACES[1]), ("get", "secrets/o-1", NAMESPACES[0])],
-                   [("list", "configmaps", ""), ("list", "secrets", NAMESPACES[0]), ("get", "secrets/o-2", NAMESPACES[0]), ("list", "pods", NAMESPACES[0])]),
+                   [("list", "configmaps", ""), ("list", "secrets", NAMESPACES[0]),
+                    ("get", "secrets/o-2", NAMESPACES[0]), ("list", "pods", NAMESPACES[0])]),
     "custom": ([{"resource": WIDGETS}], [("watch", WIDGETS, "")], [("list", "pods", ""), ("delete", WIDGETS, "")]),
     "wildcard": ([{"resource": "*", "exclude": ["events", "secrets"]}], [("list", WIDGETS, ""), ("watch", "pods", "")],
-                 [("get", "pods/exec", ""), ("get", "nodes/proxy", ""), ("create", "pods", ""), ("delete", "nodes", "")]),
+                 [("get", "pods/exec", ""), ("get", "nodes/proxy", ""), ("create", "pods", ""),
+                  ("delete", "nodes", "")]),
 }
 
 
@@ -66,7 +69,8 @@ class Manifests:
         """The operator's pod: the server only warns of templates, and refuses pods."""
         made = yaml.safe_load_all(self.cluster.kubectl("kustomize", str(MANIFESTS / "operator/sidecar")))
         template, = (found["spec"]["template"] for found in made if found["kind"] == "Deployment")
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "operator", "namespace": "operator-system"}, "spec": template["spec"]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "operator", "namespace": "operator-system"},
+               "spec": template["spec"]}
         said = self.apply(json.dumps(pod), "--dry-run=server", "--validate=strict")
         pod["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = True
         refused = self.cluster.kubectl("apply", "-f", "-", "--dry-run=server", body=json.dumps(pod), check=False)
@@ -74,7 +78,8 @@ class Manifests:
         return said.count("(server dry run)")
 
     def rights(self, file, *options):
-        result = run_command([program("kinf"), "config", "rbac", *options, file], {"NODE_NAME": "node", "KINF_STORE": ""})
+        result = run_command([program("kinf"), "config", "rbac", *options, file],
+                             {"NODE_NAME": "node", "KINF_STORE": ""})
         assert result.status == 0, result
         return result.stdout
 
@@ -83,13 +88,15 @@ class Manifests:
         where = ["-n", namespace] if namespace else ["-A"] if not name else []
         subresource = name in ("exec", "proxy")
         target = [resource, f"--subresource={name}"] if subresource else [what]
-        return self.cluster.kubectl("auth", "can-i", verb, *target, *where, "--as", account, check=False).strip() == "yes"
+        return self.cluster.kubectl("auth", "can-i", verb, *target, *where, "--as", account,
+                                    check=False).strip() == "yes"
 
     def case(self, name, feeds, granted, denied):
         store = self.workspace.store(name)
         store.configure(*feeds)
         account = f"{MARK}-{name}"
-        self.apply(json.dumps({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account, "namespace": NAMESPACES[0]}}))
+        self.apply(json.dumps({"apiVersion": "v1", "kind": "ServiceAccount",
+                               "metadata": {"name": account, "namespace": NAMESPACES[0]}}))
         text = self.rights(store.config, "--name", account, "-n", NAMESPACES[0], "--service-account", account)
         assert all(list(o["metadata"]["name"] for o in [d])[0].startswith(account) for d in yaml.safe_load_all(text))
         self.apply(text)
@@ -100,7 +107,8 @@ class Manifests:
 
         def live():
             assert run.running, run.tail()
-            rows = json.loads(store.kinf("status", "-o", "json", env={"NODE_NAME": "node"}).stdout or "{}").get("feeds", [])
+            rows = json.loads(store.kinf("status", "-o", "json", env={"NODE_NAME": "node"}).stdout
+                              or "{}").get("feeds", [])
             return rows and all(row["state"] == "live" for row in rows) and {"rows": rows}
 
         rows = eventually(live, 60, f"{name}: all feeds live")["rows"]
@@ -126,7 +134,8 @@ def main():
         assert made == (MANIFESTS / "base/rbac.yaml").read_text(), "run: NODE_NAME=node kinf config rbac base/kinf.yaml >base/rbac.yaml"
         assert made == manifests.rights(MANIFESTS / "serve/kinf.yaml")
         operator = MANIFESTS / "operator/sidecar"
-        made = manifests.rights(operator / "kinf.yaml", "--name", "operator-kinf", "-n", "operator-system", "--service-account", "operator")
+        made = manifests.rights(operator / "kinf.yaml", "--name", "operator-kinf", "-n", "operator-system",
+                                "--service-account", "operator")
         assert made == (operator / "rbac.yaml").read_text(), "its kinf.yaml says how to make it again"
         print(f"{manifests.dry_run()} objects of packaging/kubernetes pass the server's dry run")
         for name, case in CASES.items():
@@ -136,7 +145,8 @@ def main():
         raise
     finally:
         cluster.remove()
-        subprocess.run(["kubectl", "--kubeconfig", cluster.kubeconfig, "delete", "namespace", "kinf-system", "operator-system", "--wait=false",
+        subprocess.run(["kubectl", "--kubeconfig", cluster.kubeconfig, "delete", "namespace", "kinf-system",
+                        "operator-system", "--wait=false",
                         "--ignore-not-found"], check=False, capture_output=True)
         workspace.close()
 

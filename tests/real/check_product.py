@@ -95,10 +95,12 @@ class ApiServer:
 
     def define(self):
         schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, "additionalPrinterColumns": COLUMNS}
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema},
+                   "additionalPrinterColumns": COLUMNS}
         names = {"plural": "gadgets", "singular": "gadget", "kind": "Gadget"}
         self.call("POST", DEFINITIONS, {
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": f"gadgets.{GROUP}"},
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"gadgets.{GROUP}"},
             "spec": {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]}}, good=(201, 409))
         eventually(self.is_served, what="the custom resource")
 
@@ -119,13 +121,15 @@ class ApiServer:
     def make_now(self, kind, namespace, objects):
         self.call("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
         if kind == "pods":  # are refused without it; where there is a controller it may make it first
-            self.call("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "default"}}, good=(201, 409))
+            self.call("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "default"}},
+                      good=(201, 409))
         for item in objects:
             self.call("POST", f"{KINDS[kind].root}/namespaces/{namespace}/{kind}", item)
 
     def remove(self):
         """The namespaces' contents go with them, where there is a controller of namespaces."""
-        list(self.threads.map(lambda namespace: self.call("DELETE", f"/api/v1/namespaces/{namespace}"), self.namespaces))
+        list(self.threads.map(lambda namespace: self.call("DELETE", f"/api/v1/namespaces/{namespace}"),
+                              self.namespaces))
         self.call("DELETE", f"{DEFINITIONS}/gadgets.{GROUP}")
 
     def items(self, kind, namespace):

@@ -58,30 +58,40 @@ class Objects:
         self.cluster.kubectl("apply", "-f", "-", body="\n".join(json.dumps(o) for o in objects))
 
     def status(self, kind, name, status):
-        self.cluster.kubectl("patch", kind, name, "-n", A, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
+        self.cluster.kubectl("patch", kind, name, "-n", A, "--subresource=status", "--type=merge", "-p",
+                             json.dumps({"status": status}))
 
     def pod(self, name, address):
         ports = [{"name": "web", "containerPort": 80}, {"containerPort": 90, "protocol": "UDP"}]
-        meta = {"name": name, "namespace": A, "labels": {"app": "t", "a.b/c-d": "1"}, "annotations": {"prometheus.io/scrape": "true"}}
+        meta = {"name": name, "namespace": A, "labels": {"app": "t", "a.b/c-d": "1"},
+                "annotations": {"prometheus.io/scrape": "true"}}
         self.make({"apiVersion": "v1", "kind": "Pod", "metadata": meta,
                    "spec": {"nodeName": "kinf-serve-0", "containers": [{"name": "c", "image": "none:1", "ports": ports}]}})
-        self.status("pod", name, {"podIP": address, "podIPs": [{"ip": address}], "phase": "Running", "hostIP": "10.9.0.1"})
+        self.status("pod", name, {"podIP": address, "podIPs": [{"ip": address}], "phase": "Running",
+                                  "hostIP": "10.9.0.1"})
 
     def node(self, name, address):
-        self.status("node", name, {"addresses": [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": name}],
+        self.status("node", name, {"addresses": [{"type": "InternalIP", "address": address},
+                                                 {"type": "Hostname", "address": name}],
                                    "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}}})
 
     def service(self, name, *pods):
         ports = [{"name": "web", "port": 80}]
         meta = {"name": name, "namespace": A, "labels": {"svc": name}}
-        addresses = [{"ip": ip, "targetRef": {"kind": "Pod", "name": pod, "namespace": A}, "nodeName": "kinf-serve-0"} for pod, ip in pods]
-        endpoints = [{"addresses": [a["ip"]], "conditions": {"ready": True}, "targetRef": a["targetRef"], "nodeName": "kinf-serve-0"} for a in addresses]
+        addresses = [{"ip": ip, "targetRef": {"kind": "Pod", "name": pod, "namespace": A}, "nodeName": "kinf-serve-0"}
+                     for pod, ip in pods]
+        endpoints = [{"addresses": [a["ip"]], "conditions": {"ready": True}, "targetRef": a["targetRef"],
+                      "nodeName": "kinf-serve-0"} for a in addresses]
         self.make(
-            {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": {"ports": ports, "selector": {"app": "t"}}},
-            {"apiVersion": "v1", "kind": "Endpoints", "metadata": meta, "subsets": [{"addresses": addresses, "ports": ports}]},
-            {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4", "endpoints": endpoints,
+            {"apiVersion": "v1", "kind": "Service", "metadata": meta,
+             "spec": {"ports": ports, "selector": {"app": "t"}}},
+            {"apiVersion": "v1", "kind": "Endpoints", "metadata": meta,
+             "subsets": [{"addresses": addresses, "ports": ports}]},
+            {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+             "endpoints": endpoints,
              "metadata": {**meta, "name": f"{name}-x", "labels": {"kubernetes.io/service-name": name}}, "ports": ports},
-            {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": meta, "spec": {"rules": [{"host": f"{name}.example", "http": {"paths": [
+            {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": meta,
+             "spec": {"rules": [{"host": f"{name}.example", "http": {"paths": [
                 {"path": "/", "pathType": "Prefix", "backend": {"service": {"name": name, "port": {"number": 80}}}}]}}]}})
 
     def remove(self):
@@ -99,7 +109,8 @@ class Prometheus:
         jobs = [{"job_name": f"{role}-{side}", "kubernetes_sd_configs": [{"role": role, "kubeconfig_file": str(path)}]}
                 for role in ROLES for side, path in kubeconfigs.items()]
         config = directory / "prometheus.yml"
-        config.write_text(yaml.safe_dump({"global": {"scrape_interval": "1h", "scrape_timeout": "1s"}, "scrape_configs": jobs}))
+        config.write_text(yaml.safe_dump({"global": {"scrape_interval": "1h", "scrape_timeout": "1s"},
+                                          "scrape_configs": jobs}))
         self.log = directory / "prometheus.log"
         with open(self.log, "wb") as log:
             self.popen = subprocess.Popen([program, f"--config.file={config}", f"--storage.tsdb.path={directory}/tsdb",
@@ -128,7 +139,8 @@ def check_equal(prometheus, what, *words):
 
     def settled():
         targets = prometheus.targets()
-        return all(targets.get(f"{role}-through") and targets[f"{role}-through"] == targets.get(f"{role}-server") for role in ROLES) \
+        return all(targets.get(f"{role}-through") and targets[f"{role}-through"] == targets.get(f"{role}-server")
+                   for role in ROLES) \
             and all(word in json.dumps(targets) for word in words) and targets
 
     try:

@@ -44,7 +44,8 @@ class Check:
         self.store.configure(*feeds, retention={"time": "5s", "size": "256MiB"}, streamingLists=streaming)
 
     def compare(self, resource, store=None, path=None):
-        ours = objects_of((store or self.store).kinf("get", resource, "-o", "json", "--server-order", "--show-managed-fields", check=True).stdout)
+        ours = objects_of((store or self.store).kinf("get", resource, "-o", "json", "--server-order",
+                                                     "--show-managed-fields", check=True).stdout)
         wrong = list(differences(ours, objects_of(self.cluster.raw(path or PATHS[resource]))))
         assert not wrong, f"{resource}: {len(wrong)} differ: " + "; ".join(wrong[:5])
         return len(ours)
@@ -119,7 +120,8 @@ class Check:
             process.start()
         self.bookmarked()
         # Waits for the changes by name: a list by this script would change the server's count of LISTs.
-        rv = self.cluster.kubectl("get", WIDGETS, "-n", "kinf-check-a", "o-0", "-o", "jsonpath={.metadata.resourceVersion}")
+        rv = self.cluster.kubectl("get", WIDGETS, "-n", "kinf-check-a", "o-0", "-o",
+                                  "jsonpath={.metadata.resourceVersion}")
         self.store.kinf("get", WIDGETS, "--at-least-rv", rv, "--timeout", "20s", "-o", "count", check=True)
         after = {resource: self.cluster.lists_of(resource) for resource in PATHS}
         assert before == after, f"listed: {[r for r in PATHS if before[r] != after[r]]}"
