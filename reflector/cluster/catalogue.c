@@ -65,6 +65,18 @@ static bool catalogue_list_has(const struct value *map, const char *key, const c
 	return false;
 }
 
+/* Servers before 1.27, and some aggregated ones, give no singular: clients make one of the kind. */
+static void catalogue_read_singular(struct bytes text, struct catalogue_entry *entry)
+{
+	const char *kind = entry->resource.kind;
+
+	(void)catalogue_copy_name(text, entry->singular, sizeof(entry->singular));
+	if (*entry->singular)
+		return;
+	for (size_t i = 0; i <= strlen(kind); i++)
+		entry->singular[i] = (char)tolower((unsigned char)kind[i]);
+}
+
 static void catalogue_read_short_names(const struct value *map, struct catalogue_entry *entry)
 {
 	struct value list, item;
@@ -120,8 +132,7 @@ static int catalogue_read_resource(struct catalogue *catalogue, const struct val
 		!catalogue_copy_name(
 			bytes_str(place->version), resource->version, sizeof(resource->version)))
 		return 0;
-	(void)catalogue_copy_name(
-		catalogue_text(item, shape->singular), entry.singular, sizeof(entry.singular));
+	catalogue_read_singular(catalogue_text(item, shape->singular), &entry);
 	(void)snprintf(resource->list_kind, sizeof(resource->list_kind), "%sList", resource->kind);
 	if (shape->aggregated)
 		resource->namespaced =
@@ -131,8 +142,8 @@ static int catalogue_read_resource(struct catalogue *catalogue, const struct val
 			value_find(item, BYTES_LIT("namespaced"), &member) == FOUND &&
 			member.type == VALUE_BOOL && member.u.b;
 	catalogue_read_short_names(item, &entry);
-	(void)snprintf(resource->aliases, sizeof(resource->aliases), "%s%s%s", entry.singular,
-		*entry.singular ? " " : "", entry.short_names);
+	(void)snprintf(resource->aliases, sizeof(resource->aliases), "%s %s", entry.singular,
+		entry.short_names);
 	if (catalogue->count == ENTRIES_MAX)
 		return err_say(ERR_TOO_LARGE, "discovery: more than %zu resources", ENTRIES_MAX);
 	return ARRAY_ADD(catalogue->at, catalogue->count, catalogue->room, entry,

@@ -62,7 +62,7 @@ def test_short_names_and_columns_follow_the_definition(simulator, store):
         for feed in feeds:
             plural = feed.split(".")[0]
             kind = plural[:-1].capitalize()
-            simulator.add_kind(group=group, version="v1", resource=plural, kind=kind, singular=plural[:-1], shortName=short + plural[:2])
+            simulator.add_kind(group=group, version="v1", resource=plural, kind=kind, shortName=short + plural[:2])
             simulator.put(feed, {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "a", "namespace": "web"}})
             columns = [{"name": column, "type": "string", "jsonPath": ".metadata.name"}]
             simulator.put(definitions, {"metadata": {"name": feed}, "spec": {

@@ -393,6 +393,7 @@ Test(discovery, older_servers_are_asked_group_by_group_and_one_may_be_broken)
 		});
 	cr_assert_eq(find(&world, "po", &resource), FOUND);
 	cr_assert_str_eq(resource.plural, "pods");
+	cr_assert_str_eq(resource.aliases, "pod po ", "the singular is made of the kind");
 	cr_assert(resource.namespaced);
 	cr_assert_eq(find(&world, "deployment", &resource), FOUND);
 	cr_assert_str_eq(resource.version, "v1");
