@@ -206,3 +206,20 @@ Test(credential, unusable_token_file_is_an_error_at_the_start)
 	cr_assert(strstr(err_text(r), token_path));
 	cr_assert_null(credential);
 }
+
+Test(credential, token_stands_in_for_a_token_file_that_is_not_there_yet)
+{
+	struct kubeconfig config = {.token = (char *)"old", .token_file = token_path};
+	struct credential *credential = NULL;
+
+	log_is_kept();
+	cr_assert_eq(unlink(token_path), 0);
+	cr_assert_eq(credential_new(&config, NULL, &credential), 0);
+	uint64_t now = proc_monotonic_ns();
+	expect(credential, now, "Authorization: Bearer old\n");
+	expect(credential, now + 60 * SECOND, "Authorization: Bearer old\n");
+	cr_assert_eq(lines_kept(" warning credential_unreadable "), 1);
+	write_token("new");
+	expect(credential, now + 120 * SECOND, "Authorization: Bearer new\n");
+	credential_free(&credential);
+}
