@@ -5,6 +5,7 @@ package factory
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"testing"
 	"time"
@@ -135,6 +136,26 @@ func compare(t *testing.T, ours, theirs cache.SharedIndexInformer) {
 	}
 	if len(got) != len(want) || len(want) != 100 {
 		t.Errorf("%d, not %d", len(got), len(want))
+	}
+}
+
+// A request of an informer that was asked for its scope comes late, as from the goroutine in which
+// client-go's reflector lists: it tells the scope of no other informer.
+func TestALateRequestTellsNoScope(t *testing.T) {
+	var used kubernetes.Interface
+	if scope, _, err := scopeOf(func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		used = client
+		return coreinformers.NewSecretInformer(client, "", resync, cache.Indexers{})
+	}); err != nil || scope.Resource.Resource != "secrets" {
+		t.Errorf("%s, not secrets: %v", &scope, err)
+	}
+	if _, err := used.CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{}); !errors.Is(err, informers.ErrCaptured) {
+		t.Error(err)
+	}
+	if scope, _, err := scopeOf(func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return coreinformers.NewNodeInformer(client, resync, cache.Indexers{})
+	}); err != nil || scope.Resource.Resource != "nodes" {
+		t.Errorf("%s, not nodes: %v", &scope, err)
 	}
 }
 

@@ -50,13 +50,12 @@ import (
 type shared struct {
 	factory[reflect.Type]
 	client kubernetes.Interface
-	scopes *scopes
 }
 
 // NewShared makes a factory of the generated groups' typed informers and listers. The store may be nil:
 // then client-go's informers watch.
 func NewShared(store *kinf.Store, client kubernetes.Interface, options Options) clientinformers.SharedInformerFactory {
-	return &shared{newFactory[reflect.Type](store, options), client, newScopes()}
+	return &shared{newFactory[reflect.Type](store, options), client}
 }
 
 // InformerName names client-go's metrics of an informer, which are not kept.
@@ -82,7 +81,7 @@ func (f *shared) WaitForCacheSyncWithContext(ctx context.Context) cache.SyncResu
 // informer that client-go's function makes.
 func (f *shared) InformerFor(object runtime.Object, makes internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	return f.informer(reflect.TypeOf(object), func() (cache.SharedIndexInformer, error) {
-		scope, made, err := f.scopes.of(makes)
+		scope, made, err := scopeOf(makes)
 		if err != nil {
 			return nil, err
 		}
@@ -122,23 +121,12 @@ func (f *shared) ForResource(resource schema.GroupVersionResource) (clientinform
 
 // ---- the scope of an informer of client-go ------------------------------------------
 
-// scopes has a client whose requests are not sent, and tell the scope of the informer that makes them.
-type scopes struct {
-	client   kubernetes.Interface
-	requests chan *http.Request
-}
+// firstRequest is the transport of a client whose requests are not sent. It has room for one.
+type firstRequest chan *http.Request
 
-func newScopes() *scopes {
-	s := &scopes{requests: make(chan *http.Request, 1)}
-	s.client = kubernetes.NewForConfigOrDie(&rest.Config{Host: "http://none", WrapTransport: func(http.RoundTripper) http.RoundTripper {
-		return s
-	}})
-	return s
-}
-
-func (s *scopes) RoundTrip(r *http.Request) (*http.Response, error) {
+func (first firstRequest) RoundTrip(r *http.Request) (*http.Response, error) {
 	select {
-	case s.requests <- r:
+	case first <- r:
 	default:
 	}
 	return nil, informers.ErrCaptured
@@ -162,9 +150,12 @@ func transformOf(informer cache.SharedIndexInformer) cache.TransformFunc {
 	return nil
 }
 
-// of makes an informer, and runs it until its first request.
-func (s *scopes) of(makes internalinterfaces.NewInformerFunc) (scope informers.Scope, informer cache.SharedIndexInformer, err error) {
-	informer = makes(s.client, 0)
+// scopeOf makes an informer, and runs it until its first request, which tells its scope. Its client is
+// used for no other: client-go's reflector lists in a goroutine, whose request may come after its end.
+func scopeOf(makes internalinterfaces.NewInformerFunc) (scope informers.Scope, informer cache.SharedIndexInformer, err error) {
+	first := make(firstRequest, 1)
+	informer = makes(kubernetes.NewForConfigOrDie(&rest.Config{Host: "http://none",
+		WrapTransport: func(http.RoundTripper) http.RoundTripper { return first }}), 0)
 	if err := informer.SetWatchErrorHandler(func(*cache.Reflector, error) {}); err != nil {
 		return scope, nil, err
 	}
@@ -173,17 +164,13 @@ func (s *scopes) of(makes internalinterfaces.NewInformerFunc) (scope informers.S
 	var stopped wait.Group
 	stopped.StartWithContext(ctx, informer.RunWithContext)
 	select {
-	case r := <-s.requests:
+	case r := <-first:
 		scope, err = informers.ScopeOf(r, "")
 	case <-ctx.Done():
 		err = fmt.Errorf("the informer of client-go made no request")
 	}
 	cancel()
 	stopped.Wait()
-	select {
-	case <-s.requests: // made while it stopped
-	default:
-	}
 	return scope, informer, err
 }
 
