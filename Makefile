@@ -112,16 +112,19 @@ unit_tests := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 test_programs := $(patsubst tests/%.c,$(B)/%,$(program_src)) $(if $(model_src),$(B)/model/model)
 fuzzers := $(patsubst tests/%.c,$(B)/%,$(fuzz_src))
 
-.PHONY: all tests fuzzers fuzz run test check-all bench bench-swarm check-style check-unit \
+.PHONY: all quick-tests tests fuzzers fuzz run test check-all bench bench-swarm check-style check-unit \
 		check-differential check-go-suites check-h2spec check-arm64 check-clang \
 		check-real check-real-faults check-world format manual install uninstall wheel \
 		deb check-packages clean help dependencies dist
 all: $(programs) $(library) ## build the programs and the library into build/release
 torture_programs := \
 	$(addprefix $(B)/torture/,kinf kinf-reflector kinf-processor kinf-serve informer)
-tests: all $(torture_programs) $(B)/torture/faults.so $(B)/torture/recorder.so \
-		$(B)/torture/pages.so $(B)/torture/bytes $(B)/torture/forks $(unit_tests) \
-		$(test_programs) $(fuzzers) $(if $(bench_src),$(B)/bench/preload.so)
+# What `make test` runs.
+quick-tests: all $(torture_programs) $(unit_tests) $(fuzzers) $(B)/bench/swarm \
+		$(filter $(B)/model/% $(B)/programs/%,$(test_programs))
+tests: quick-tests $(B)/torture/faults.so $(B)/torture/recorder.so $(B)/torture/pages.so \
+		$(B)/torture/bytes $(B)/torture/forks $(test_programs) \
+		$(if $(bench_src),$(B)/bench/preload.so)
 
 # ---- rules ---------------------------------------------------------------------------------------
 
@@ -180,7 +183,13 @@ $(B)/$(SONAME): reader/kinf.map $(reader_lib) $(store_lib) $(common_lib)
 		$(common_lib) $(store_libs)
 	$(Q)ln -sf $(SONAME) $(B)/libkinf.so
 
-$(B)/kinf-simulator: $(B)/tests/simulator/main.o $(simulator_lib) $(common_lib)
+# `make test` builds it with the flags of `make`, and nothing else of them.
+simulator_common := $(call objects,$(addprefix common/,array.c buf.c check.c err.c failpoint.c log.c \
+	proc.c config/units.c $(addprefix text/,base64.c decimal.c timestamp.c utf8.c) \
+	$(addprefix value/,field.c json_parse.cpp json_unescape.c number.c path.c path_eval.c \
+	path_parse.c quantity.c selector.c selector_fields.c selector_labels.c selector_limit.c \
+	value.c)))
+$(B)/kinf-simulator: $(B)/tests/simulator/main.o $(simulator_lib) $(simulator_common)
 	$(call say,LINK,$@)
 	$(Q)$(link) $^ -lmicrohttpd $(store_libs) $(json_libs)
 

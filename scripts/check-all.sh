@@ -65,17 +65,18 @@ if_possible() {
 }
 
 # The last lines of `make test` name its skipped tests and have its sums.
-if ! is_wanted "make test"; then
-    one "build build/asan" make -j"$jobs" --no-print-directory VARIANT=asan tests
-elif scripts/test.sh | tee "$logs/test.log"
-    [[ $(tail -n 1 "$logs/test.log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
-    passed=${BASH_REMATCH[1]}
-    failed=${BASH_REMATCH[2]}
-    mapfile -t -O ${#skipped[@]} skipped < <(sed -n 's/^skipped: /make test: /p' "$logs/test.log")
-else
-    failed=1
+if is_wanted "make test"; then
+    scripts/test.sh | tee "$logs/test.log"
+    if [[ $(tail -n 1 "$logs/test.log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+        passed=${BASH_REMATCH[1]}
+        failed=${BASH_REMATCH[2]}
+        mapfile -t -O ${#skipped[@]} skipped < <(sed -n 's/^skipped: /make test: /p' "$logs/test.log")
+    else
+        failed=1
+    fi
 fi
 
+one "build build/asan" make -j"$jobs" --no-print-directory VARIANT=asan tests
 one "torture memory, all" scripts/check-torture.sh build/asan memory --count 0
 one "build build/release/torture" make -j"$jobs" --no-print-directory VARIANT=release all \
     build/release/torture/faults.so build/release/programs/informer build/release/torture/bytes build/release/torture/forks

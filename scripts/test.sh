@@ -145,7 +145,7 @@ scenarios() {
 }
 
 begin style scripts/check-style.sh
-build asan tests
+build asan quick-tests
 build release DEVELOPER= build/release/kinf-simulator # with the flags of `make`: other flags would make both compile everything again
 # Each of these keeps one processor busy while the unit tests wait for disk and clock.
 for program in build/asan/model/*; do
