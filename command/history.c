@@ -463,7 +463,8 @@ int command_log(int argc, char **argv)
 	if (command_note_state(log.snapshot, feed, log.args.namespace_, 0) < 0)
 		return feed ? command_fail_feed(log.kinf, feed, KINF_NO_FEED)
 			    : command_fail_kinf(log.kinf);
-	r = history_log(log.snapshot, feed, log.args.from, log_change, &log);
+	uint64_t from = log.args.from;
+	r = history_log(log.snapshot, feed, &from, SIZE_MAX, log_change, &log);
 	if (r == KINF_AGAIN)
 		return command_fail_again(log.kinf, log.snapshot, feed, log.args.namespace_);
 	if (r < 0)

@@ -128,13 +128,14 @@ const char *list_advice(struct kinf_listing *list);
  * has ended with the error. */
 bool list_passed_over(const struct kinf_listing *list, struct bytes *ret_key);
 
-/* Gives each retained change of the feeds of FEED (NULL: of all) from event FROM on, in the order
+/* Gives each retained change of the feeds of FEED (NULL: of all) from event *FROM on, in the order
  * of events, with the version before it (NULL: there was none; always for a feed's first list). A
- * result of FN other than 0 ends the walk and is returned. */
+ * result of FN other than 0 ends the walk and is returned; so does AGAIN after LIMIT records of the
+ * log, which go on at *FROM. */
 typedef int history_log_fn(void *arg, const struct snapshot_feed *feed,
 	const struct kinf_change *change, const struct kinf_object *before);
-int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from, history_log_fn *fn,
-	void *arg);
+int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t *from, size_t limit,
+	history_log_fn *fn, void *arg);
 
 /* A daemon as a reader sees it at one moment. */
 struct daemon_view {

@@ -41,12 +41,33 @@ static int history_give(struct history *h, const struct record *record, const st
 	return h->fn(h->arg, &change);
 }
 
+/* Steps on, and sets LAST to the record. In a damaged copy it passes over unreadable records: the
+ * command named them when it opened the copy. The past ends with its event. */
+static int history_next(struct kinf_snapshot *snapshot, struct journal_walk *log, uint64_t *last,
+	struct record *ret_record)
+{
+	int r;
+
+	while ((r = journal_walk_next(log, ret_record)) == ERR_CORRUPT &&
+		snapshot->kinf->is_damaged) {
+		err_ignore(r, "the rest is shown");
+		r = journal_walk_pass(log, *last, snapshot_last(snapshot->snapshot) + 1, last);
+		if (r != 0)
+			return r;
+	}
+	if (r == FOUND && (ret_record->seq < *last || /* a damaged tree may lead back for ever */
+				  (snapshot->at_event && ret_record->seq > snapshot->at_event)))
+		return END;
+	if (r == FOUND)
+		*last = ret_record->seq;
+	return r;
+}
+
 /* Returns the feed of SET with RECORD as a visible version, or NULL. */
-static const struct snapshot_feed *history_feed(const struct kinf_snapshot *snapshot,
+static const struct snapshot_feed *history_feed(
 	const struct feed_set *set, const struct record *record)
 {
-	if (record->type > RECORD_DELETED ||
-		(snapshot->at_event && record->seq > snapshot->at_event))
+	if (record->type > RECORD_DELETED)
 		return NULL;
 	for (size_t i = 0; i < set->n; i++)
 		if (set->feeds[i].definition.id == record->feed)
@@ -69,27 +90,6 @@ static int history_before(
 	if (r == NOT_FOUND)
 		return err_say(ERR_CORRUPT, "record %llu: the version before it, %llu, is missing",
 			(unsigned long long)record->seq, (unsigned long long)record->prev);
-	return r;
-}
-
-/* Steps on, and sets LAST to the record. In a damaged copy it passes over unreadable records: the
- * command named them when it opened the copy. */
-static int history_next(struct kinf_snapshot *snapshot, struct journal_walk *log, uint64_t *last,
-	struct record *ret_record)
-{
-	int r;
-
-	while ((r = journal_walk_next(log, ret_record)) == ERR_CORRUPT &&
-		snapshot->kinf->is_damaged) {
-		err_ignore(r, "the rest is shown");
-		r = journal_walk_pass(log, *last, snapshot_last(snapshot->snapshot) + 1, last);
-		if (r != 0)
-			return r;
-	}
-	if (r == FOUND && ret_record->seq < *last)
-		return END; /* a damaged tree may lead back for ever */
-	if (r == FOUND)
-		*last = ret_record->seq;
 	return r;
 }
 
@@ -116,7 +116,7 @@ static int history_walk(struct history *h)
 	while (r == 0 && (r = history_next(h->snapshot, log, &last, &record)) == FOUND) {
 		struct record before;
 
-		if (!bytes_equal(record.key, h->key) || !history_feed(h->snapshot, h->set, &record))
+		if (!bytes_equal(record.key, h->key) || !history_feed(h->set, &record))
 			continue;
 		r = history_before(snapshot, &record, &before);
 		if (r == ERR_CORRUPT && h->snapshot->kinf->is_damaged) {
@@ -158,8 +158,8 @@ int kinf_history(struct kinf_snapshot *snapshot, const char *feed, const char *n
 	return kinf_result_of(snapshot, r);
 }
 
-int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from, history_log_fn *fn,
-	void *arg)
+int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t *from, size_t limit,
+	history_log_fn *fn, void *arg)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
@@ -172,15 +172,18 @@ int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t from,
 	if (r == 0)
 		r = feed_set_get(snapshot, feed, &set);
 	if (r == 0)
-		last = (from > begin ? from : begin) - 1;
+		last = (*from > begin ? *from : begin) - 1;
 	if (r == 0)
 		r = history_open_log(snapshot, last + 1, &log);
 	while (r == 0 && (r = history_next(snapshot, log, &last, &record)) == FOUND) {
-		const struct snapshot_feed *of = history_feed(snapshot, set, &record);
+		const struct snapshot_feed *of = history_feed(set, &record);
 		struct kinf_object old;
 		struct kinf_change change;
 		struct record before;
 
+		*from = record.seq;
+		if (limit-- == 0)
+			return AGAIN;
 		if (!of)
 			continue;
 		r = history_before(state, &record, &before);

@@ -17,6 +17,7 @@
 #include "common/err.h"
 #include "common/value/path.h"
 #include "reader/handle.h"
+#include "reader/who.h"
 #include "store/index/index.h"
 
 #define WHO_PODS     "pods"
@@ -25,6 +26,7 @@
 #define ID_SHORT_MIN 8  /* of a cut one: crictl prints 13, docker 12 */
 #define VALUE_SIZE   200
 #define PATHS_MAX    3
+#define VALUES       2
 
 /* A value of pods, and the fields it may be in; they end with NULL. */
 struct who_value {
@@ -36,7 +38,7 @@ struct who_value {
 
 struct who {
 	struct kinf_snapshot *snapshot;
-	struct who_value values[2]; /* of a process: its container, else its pod */
+	struct who_value values[VALUES]; /* of a process: its container, else its pod */
 	const struct who_value *value;
 	const struct who_value *parsed_for; /* its paths are in PARSED; NULL: none */
 	struct path *parsed[PATHS_MAX];
@@ -44,6 +46,8 @@ struct who {
 	kinf_who_fn *fn;
 	void *arg;
 	bool given;
+	bool is_former; /* those that had it are searched for, from the event FROM on */
+	uint64_t from;
 };
 
 static const char *const who_ips[] = {"status.podIPs[*].ip", NULL};
@@ -305,50 +309,92 @@ static int who_had(void *arg, const struct snapshot_feed *feed, const struct kin
 	return r == 1 ? who_give(who, had, change->time_ns) : r;
 }
 
-static int who_find(struct who *who, int when)
+static int who_present(struct who *who)
 {
-	size_t n = sizeof(who->values) / sizeof(*who->values);
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && !who->given && i < n; i++) {
-		who->value = &who->values[i];
+	for (who->value = who->values; r == 0; who->value++) {
 		r = who->value->paths ? who_now(who) : 0;
-	}
-	if (r != 0 || when == KINF_WHO_NOW || (when == KINF_WHO_LAST && who->given))
-		return r;
-	if (who->given) /* by VALUE */
-		return history_log(who->snapshot, WHO_PODS, 0, who_had, who);
-	for (size_t i = 0; r == 0 && !who->given && i < n; i++) {
-		who->value = &who->values[i];
-		if (who->value->paths)
-			r = history_log(who->snapshot, WHO_PODS, 0, who_had, who);
+		if (who->given || who->value == &who->values[VALUES - 1])
+			break;
 	}
 	return r;
 }
 
-static void who_release(struct who *who)
+/* Searches for the value that was given, else for each until one is. */
+static int who_former(struct who *who, size_t limit)
 {
-	for (size_t i = 0; i < PATHS_MAX; i++)
-		path_free(&who->parsed[i]);
+	int r = 0;
+
+	for (;; who->value++) {
+		if (who->value->paths)
+			r = history_log(who->snapshot, WHO_PODS, &who->from, limit, who_had, who);
+		if (r != 0 || who->given || who->value == &who->values[VALUES - 1])
+			return r;
+		who->from = 0;
+	}
 }
 
-int kinf_who(struct kinf_snapshot *snapshot, const char *what, int when, kinf_who_fn *fn, void *arg)
+static int who_find(struct who *who, int when, size_t limit)
+{
+	int r = who->is_former ? 0 : who_present(who);
+
+	if (r != 0 || when == KINF_WHO_NOW || (when == KINF_WHO_LAST && who->given))
+		return r;
+	if (!who->is_former && !who->given)
+		who->value = who->values;
+	who->is_former = true;
+	return who_former(who, limit);
+}
+
+int who_new(struct who **ret_who)
+{
+	*ret_who = calloc(1, sizeof(**ret_who));
+	return *ret_who ? 0 : err_set(-ENOMEM, "kinf_who");
+}
+
+void who_free(struct who **who)
+{
+	for (size_t i = 0; *who && i < PATHS_MAX; i++)
+		path_free(&(*who)->parsed[i]);
+	free(TAKE(*who));
+}
+
+int who_ask(struct who *who, struct kinf_snapshot *snapshot, const char *what)
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
-	CLEANUP(who_release) struct who who = {.snapshot = snapshot, .fn = fn, .arg = arg};
+	who->snapshot = snapshot;
 	int r = kinf_held(snapshot);
 
 	if (r == 0 && !what)
 		r = err_say(-EINVAL, "what is asked for is NULL");
 	if (r == 0)
-		r = who_read(&who, what);
-	if (r != 0)
-		return r < 0 ? kinf_result(snapshot->kinf, r) : r;
-	r = who_find(&who, when);
-	if (r != 0 || who.given)
+		r = who_read(who, what);
+	return r < 0 ? kinf_result(snapshot->kinf, r) : r;
+}
+
+int who_go_on(struct who *who, struct kinf_snapshot *snapshot, int when, size_t limit,
+	kinf_who_fn *fn, void *arg)
+{
+	who->snapshot = snapshot;
+	who->fn = fn;
+	who->arg = arg;
+	int r = who_find(who, when, limit);
+	if (r != 0 || who->given)
 		return r < 0 ? kinf_result(snapshot->kinf, r) : r;
 	return kinf_outcome(snapshot->kinf, NOT_FOUND,
 		when == KINF_WHO_NOW ? "no pod has it now"
 				     : "no pod has it, and none had it within the retained "
 				       "history");
+}
+
+int kinf_who(struct kinf_snapshot *snapshot, const char *what, int when, kinf_who_fn *fn, void *arg)
+{
+	CLEANUP(who_free) struct who *who = NULL;
+	int r = who_new(&who);
+
+	if (r < 0)
+		return kinf_result(snapshot->kinf, r);
+	r = who_ask(who, snapshot, what);
+	return r == 0 ? who_go_on(who, snapshot, when, SIZE_MAX, fn, arg) : r;
 }

@@ -156,6 +156,12 @@ def test_kinf_serve_answers_whoever_may_list_pods(cluster):
     def found(what):
         return [one["pod"] for one in ask(what).json["pods"]]
 
+    # The history is read in slices of a thousand records.
+    cluster.simulator.create("replicasets.apps", 300)
+    for _ in range(4):
+        cluster.simulator.touch("replicasets.apps")
+    cluster.wait_equal(cluster.simulator, "replicasets.apps")
+
     urls = ["10.0.0.1", "2001:db8::1", "2001%3Adb8%3A%3A1", f"containerd%3A%2F%2F{'8' * 64}", FRONT_UID]
     assert {url: found(url) for url in urls} == {url: ["web/front"] for url in urls}
     assert ask("10.0.0.1").json["pods"] == who(cluster, "10.0.0.1")[0]
