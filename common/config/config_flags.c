@@ -52,7 +52,7 @@ struct options_group config_common_options(struct config_flags *flags)
 struct options_group config_running_options(struct config_flags *flags)
 {
 	return (struct options_group){
-		"What to keep", config_running_specs, ARRAY_SIZE(config_running_specs), flags};
+		"Cluster and feeds", config_running_specs, ARRAY_SIZE(config_running_specs), flags};
 }
 
 void config_flags_release(struct config_flags *flags)
