@@ -62,8 +62,9 @@ static int kubeconfig_find_server(
 					   KUBECONFIG_TEXT_MAX, NULL);
 	if (directory_fd < 0 || r == -ENOENT)
 		return err_say(-ENOENT,
-			"kinf-serve has not run on store '%s'; start it with 'kinf run --serve "
-			"127.0.0.1:6445', or with a section 'serve' in kinf.yaml",
+			"kinf-serve does not listen for store '%s' yet; start it with 'kinf run "
+			"--serve 127.0.0.1:6445', or with a section 'serve' in kinf.yaml, and wait "
+			"a moment",
 			home_path(home));
 	if (r < 0)
 		return err_add(r, "reading the addresses of kinf-serve");
