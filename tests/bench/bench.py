@@ -6,7 +6,8 @@ BENCH_SIZES=1000,...    other numbers of objects
 BENCH_ROUNDS=7          number of paired runs with client-go
 BENCH_DIR=DIR           directory for the stores (default: the temporary directory)
 KINF_BASELINE=FILE      client-go's measuring program; with KUBECONFIG: both programs on that cluster
-BENCH_OWN=0             only the comparison with client-go
+BENCH_OWN=0             only the comparisons with client-go
+BENCH_GO=0              without the Go module's programs, which need Go and the packages of its go.mod
 """
 
 import json
@@ -18,6 +19,7 @@ import tempfile
 from pathlib import Path
 
 import client_go
+import operators
 import report
 import synthetic
 from machine import note
@@ -45,6 +47,9 @@ def main(build):
     if os.environ.get("BENCH_OWN") != "0":
         figures["synthetic"] = synthetic.measure(build, is_large())
         report.add_synthetic(table, figures["synthetic"])
+    if os.environ.get("BENCH_GO") != "0" and operators.is_possible():
+        figures["operators"] = operators.measure(build)
+        report.add_operators(table, figures["operators"])
     if client_go.is_possible():
         figures["client_go"] = client_go.measure(build)
         report.add_client_go(table, figures["client_go"])

@@ -177,3 +177,29 @@ def add_client_go(table, client_go):
                       f"{value:.0f} us ({whole:.0f} us)", f"{bar:.0f} us", value < bar)
         value, bar = ours[f"send_to_follower_{rank}_us"], theirs[f"send_to_handler_{rank}_us"]
         table.add(f"patch sent to event, {rank} (client-go's beside it)", f"{value:.0f} us", f"({bar:.0f} us)", None)
+
+
+def add_operators(table, figures):
+    """Each figure beside that of the same program on caches of its own, and their ratio."""
+    def add(what, ours, theirs, unit, bar=None):
+        ratio = ours / theirs
+        table.add(f"{what} ({figures['pods']} pods)", f"{ours:.4g} {unit}, own caches {theirs:.4g}: {ratio:.2f}x",
+                  f"{bar}x" if bar else "", ratio <= bar if bar else None)
+
+    ours, theirs = figures["operators"]["kinf"], figures["operators"]["own"][0]
+    add("Go operator: private memory after sync", ours[0]["private_mib"], theirs["private_mib"], "MiB", 0.1)
+    add("start to synced", ours[0]["synced_ms"], theirs["synced_ms"], "ms", 0.3)
+    add("start until handlers know all", ours[0]["handled_ms"], theirs["handled_ms"], "ms")
+    add("CPU until handlers know all", ours[0]["handled_cpu_ms"], theirs["handled_cpu_ms"], "ms")
+    for n in (2, 3, 10):
+        private = ours[n - 1]["private_mib"]
+        table.add(f"operator {n} at the same time: private memory", f"{private:.1f} MiB", "30 MiB", private < 30)
+    add("start of a program that needs keys", *(figures["keys"][way]["ms"] for way in ("kinf", "own")), "ms", 0.05)
+    for what, key, bar in (("cached Get, typed, CPU", "get", 2), ("unstructured", "unstructured", 1),
+                           (f"List of a namespace of {figures['reads']['own']['namespace_objects']:.0f}", "namespace", 2),
+                           (f"by index and labels, {figures['reads']['own']['index_objects']:.0f} objects", "index", 0.3)):
+        add(what, *(figures["reads"][way][key] for way in ("kinf", "own")), "us", bar)
+    for what, key in (("lister's Get, all pods, CPU", "get"), ("lister's Get, 500 pods", "get_again")):
+        add(what, *(figures["lister"][way][key] for way in ("kinf", "own")), "us")
+    for rank in ("p50", "p99"):
+        add(f"change to handler, {rank}", figures["events"][f"kinf_{rank}_ms"], figures["events"][f"own_{rank}_ms"], "ms", 1.3)

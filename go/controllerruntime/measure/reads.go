@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -63,8 +64,11 @@ func reads(way string) figures {
 	var list corev1.PodList
 	check(c.List(ctx, &list))
 	pods := list.Items
+	slices.SortFunc(pods, func(a, b corev1.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	pod := func(n int) *corev1.Pod { return &pods[n*7919%len(pods)] }
-	node := pods[0].Spec.NodeName
+	node := pods[slices.IndexFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName != "" })].Spec.NodeName
 	labelled := selective(pods, node)
 	result := figures{}
 	result["get"] = each(func(n int) error { return c.Get(ctx, client.ObjectKeyFromObject(pod(n)), &corev1.Pod{}) })
