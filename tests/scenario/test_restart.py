@@ -26,7 +26,7 @@ BOOTS = "0123456789abcdef" * 2, "fedcba9876543210" * 2
 @pytest.fixture
 def filled(simulator, store):
     """(processor, reflector) with 100 pods listed and watched."""
-    simulator.create("pods", 100)
+    simulator.create("pods", 40)
     store.configure(whole("pods", indexes={"node": "spec.nodeName"}))
     daemons = store.daemons()
     store.wait_equal(simulator, "pods")
@@ -120,11 +120,11 @@ def test_reads_work_while_the_daemons_are_down(simulator, store, filled):
         process.kill()
     assert store.objects("pods") == truth
     result = store.kinf("get", "pods", "-o", "count", check=True)
-    assert result.stdout == "100\n" and "note: pods: " in result.stderr, result
+    assert result.stdout == "40\n" and "note: pods: " in result.stderr, result
     wanted = [key for key, obj in truth.items() if obj["spec"].get("nodeName") == "node-1"]
     assert wanted and list(store.objects("pods", "--index", "node=node-1")) == wanted
     state = store.feed_status("pods")
-    assert state["state"] == "offline" and state["objects"] == 100, state
+    assert state["state"] == "offline" and state["objects"] == 40, state
     store.verify()
     for process in filled:
         process.start()
