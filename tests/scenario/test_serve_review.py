@@ -211,9 +211,10 @@ def test_a_running_watch_ends_when_its_right_does(impatient):
         asked = len(review.api.reviews)
         eventually(lambda: len(review.api.reviews) >= asked + 2, 40, "the watch is decided on again")
         review.simulator.put("pods", pod("later", "web"))
-        assert watch.next()[:2] == ("ADDED", "later"), "it was allowed each time"
+        events = iter(watch.next, None)  # each minute has a bookmark
+        assert next(event for event in events if event[0] != "BOOKMARK")[:2] == ("ADDED", "later"), "it was allowed each time"
         review.rights.discard(("u1", "pods"))
-        assert [event["type"] for event in watch.rest()] == ["BOOKMARK"], "a clean end, from where the client can go on"
+        assert {event["type"] for event in watch.rest()} == {"BOOKMARK"}, "a clean end, from where the client can go on"
     assert review.ask(PODS, token="T1").status == 403
 
 
