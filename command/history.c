@@ -25,7 +25,8 @@
 #include "reader/handle.h"
 #include "store/read/snapshot.h"
 
-#define OUT_FULL 65536
+#define LOG_MARGIN_NS (UINT64_C(60) * 1000000000)
+#define OUT_FULL      65536
 
 static void history_put_time(struct buf *out, uint64_t time_ns)
 {
@@ -427,6 +428,20 @@ static int log_change(void *arg, const struct snapshot_feed *feed, const struct 
 	return r < 0 ? r : output_write(out);
 }
 
+/* Returns an event before the time SINCE_NS, from which the log is read; 0: its beginning. */
+static uint64_t log_begin(const struct log *log)
+{
+	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
+	/* Events may be recorded a little out of the order of their times. */
+	struct past then = {
+		.time_ns = log->since_ns > LOG_MARGIN_NS ? log->since_ns - LOG_MARGIN_NS : 0};
+	int r = then.time_ns ? kinf_snapshot_open(log->kinf, &snapshot) : NOT_FOUND;
+
+	if (r == 0)
+		r = past_enter(snapshot, &then);
+	return r == 0 ? then.event : 0;
+}
+
 int command_log(int argc, char **argv)
 {
 	CLEANUP(log_release) struct log log = {.out = BUF_INIT};
@@ -463,7 +478,9 @@ int command_log(int argc, char **argv)
 	if (command_note_state(log.snapshot, feed, log.args.namespace_, 0) < 0)
 		return feed ? command_fail_feed(log.kinf, feed, KINF_NO_FEED)
 			    : command_fail_kinf(log.kinf);
-	uint64_t from = log.args.from;
+	uint64_t from = log_begin(&log);
+	if (from < log.args.from)
+		from = log.args.from;
 	r = history_log(log.snapshot, feed, &from, SIZE_MAX, log_change, &log);
 	if (r == KINF_AGAIN)
 		return command_fail_again(log.kinf, log.snapshot, feed, log.args.namespace_);

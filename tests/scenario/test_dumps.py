@@ -9,6 +9,7 @@ import socket
 import struct
 import tarfile
 import zipfile
+from datetime import datetime, timedelta, timezone
 
 import pytest
 import yaml
@@ -387,6 +388,27 @@ def test_an_audit_log_is_the_history_of_a_cluster(store):
     dump = write(store.directory / "dump", {"pods.json": json.dumps({"kind": "List", "items": [a[0], pod("c", resourceVersion="4")]})})
     store.kinf("import", dump, store.directory / "audit.log", "--store", store.directory / "both", check=True)
     assert pods(store, store.directory / "both") == ["pod/a", "pod/c"], "a log deletes nothing that it does not name"
+
+
+def test_the_log_of_the_last_hours_is_read_from_there(store):
+    now = datetime.now(timezone.utc)
+    lines = []
+    for hours in range(6, 0, -1):
+        line = audited("create" if hours == 6 else "update", "00", pod("a", resourceVersion=str(10 - hours), uid="1"))
+        lines.append(line.replace("2026-01-02T03:04:00Z", f"{now - timedelta(hours=hours):%Y-%m-%dT%H:%M:%SZ}"))
+    (store.directory / "audit.log").write_text("\n".join(lines) + "\n")
+    target = store.directory / "made"
+    store.kinf("import", store.directory / "audit.log", "--store", target, check=True)
+
+    def events(*options):
+        return [row["event"] for row in store.kinf("log", "-o", "json", "--store", target, *options, check=True).lines]
+
+    every = events()
+    assert len(every) == 6
+    for since, last in (("150m", 2), ("330m", 5), ("24h", 6)):
+        assert events("--since", since) == every[-last:]
+    assert events("--since", "1m") == []
+    assert events("--since", "330m", "--from", str(every[-1])) == every[-1:]
 
 
 # ---- snapshots of etcd -----------------------------------------------------------------------------
