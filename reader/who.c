@@ -6,6 +6,8 @@
  * (`resolve` in kinf.yaml makes them), else all are read. Former pods are found by a walk over the
  * retained changes.
  */
+#include "reader/who.h"
+
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
@@ -17,7 +19,6 @@
 #include "common/err.h"
 #include "common/value/path.h"
 #include "reader/handle.h"
-#include "reader/who.h"
 #include "store/index/index.h"
 
 #define WHO_PODS     "pods"
