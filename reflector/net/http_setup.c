@@ -22,6 +22,8 @@
 
 #define KEEPALIVE_IDLE_S  20L
 #define KEEPALIVE_EVERY_S 10L
+/* libcurl keeps addresses for a minute, also those that refuse; each new attempt asks again. */
+#define ADDRESS_KEPT_S 1L
 /* A connection is dead if our bytes stay unacknowledged for this long. */
 #define UNACKNOWLEDGED_MS 30000u
 /*
@@ -228,6 +230,7 @@ static void setup_connection(struct setup *setup, struct http_call *call)
 
 	SET(setup, CURLOPT_PROTOCOLS_STR, "http,https");
 	SET(setup, CURLOPT_NOSIGNAL, 1L);
+	SET(setup, CURLOPT_DNS_CACHE_TIMEOUT, ADDRESS_KEPT_S);
 	SET(setup, CURLOPT_CONNECTTIMEOUT_MS, (long)(http->connect_limit_ns / NS_PER_MS));
 	SET(setup, CURLOPT_TCP_KEEPALIVE, 1L);
 	SET(setup, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_IDLE_S);

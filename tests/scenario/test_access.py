@@ -7,11 +7,14 @@ import os
 import re
 import socket
 import threading
+import time
 
 import pytest
 
 from harness import eventually
+from harness.namespaces import unshare
 from harness.network import TcpPath
+from harness.process import program
 from harness.reverse_proxy import UNAUTHORIZED, ReverseProxy
 from harness.store import whole
 
@@ -32,6 +35,24 @@ def door(workspace, simulator, authority):
     and gate.example."""
     pair = authority("one").issue("server", "IP:127.0.0.1", "DNS:gate.example")
     return lambda **options: workspace.add(ReverseProxy(simulator, pair, **options))
+
+
+def test_a_name_that_gets_another_address_is_asked_for_again(simulator, store):
+    """libcurl kept the old address, which refused, for a minute."""
+    own = unshare("--mount")
+    hosts = store.directory / "hosts"
+    hosts.write_text("127.0.0.9 server.example\n")
+    simulator.create("pods", 3)
+    store.connect(simulator.url.replace("127.0.0.1", "server.example"))
+    store.configure(whole("pods"), **QUICK)
+    inside = [*own, "sh", "-c", f'mount --bind {hosts} /etc/hosts && exec "$@"', "sh"]
+    daemon = [program("kinf-reflector"), "--config", store.config, "--runtime-dir", store.runtime]
+    reflector = store.process("kinf-reflector", [*inside, *daemon]).start()
+    eventually(lambda: "cluster_unreachable" in reflector.log)
+    hosts.write_text("127.0.0.1 server.example\n")
+    begun = time.monotonic()
+    eventually(lambda: simulator.requests(verb="list", resource="pods"), 40)
+    assert time.monotonic() - begun < 30
 
 
 def close_each(server):
