@@ -691,10 +691,23 @@ static int serve_turn(struct serve *serve, int timeout_ms)
 
 /* ---- serving -------------------------------------------------------------- */
 
-/* Waits until there are a store and its runtime directory; the daemons make both. */
+/* Returns true if HOME, a store of this user, has no daemons and no runtime directory: it was
+ * imported, or is a copy. */
+static bool main_is_alone(const struct home *home)
+{
+	struct stat st;
+
+	return access(home_runtime(home), F_OK) < 0 && fstat(home_fd(home), &st) == 0 &&
+	       st.st_uid == geteuid() && home_role_holder(home, HOME_REFLECTOR) == 0 &&
+	       home_role_holder(home, HOME_PROCESSOR) == 0;
+}
+
+/* Waits until there are a store and its runtime directory. The daemons make both; a store without
+ * daemons gets a directory here. */
 static int main_open_home(struct daemon *daemon, struct home **ret_home)
 {
-	const struct home_options options = {.runtime_dir = NULL};
+	struct home_options options = {
+		.runtime_dir = daemon->config->runtime_dir, .group = daemon->config->group};
 	bool logged = false;
 
 	for (;;) {
@@ -702,6 +715,11 @@ static int main_open_home(struct daemon *daemon, struct home **ret_home)
 
 		if (r == 0 && home_runtime_fd(*ret_home) >= 0)
 			return 0;
+		if (r == 0 && !options.create && main_is_alone(*ret_home)) {
+			options.create = true;
+			home_close(ret_home);
+			continue;
+		}
 		if (r < 0 && r != ERR_NO_STORE && r != -ENOENT)
 			return r;
 		if (!logged)

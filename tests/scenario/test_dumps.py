@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from harness.process import program, run_command
+from harness.serve import Serve
 from harness.store import whole
 
 
@@ -322,6 +323,15 @@ print(json.dumps([status, warning, [pod["metadata"]["name"] for pod in pods["ite
                   os.environ["KUBECONFIG"], os.stat(os.environ["KUBECONFIG"]).st_mode & 0o777]))
 sys.exit(7)
 """
+
+
+def test_kinf_serve_serves_a_store_that_never_had_daemons(workspace):
+    imported, backup = (workspace.store(name).configure("pods", serve={"listen": ["unix"]}) for name in ("imported", "backup"))
+    dump = write(imported.directory / "dump", {"web/pods.json": listed("Pod", pod("a"), pod("b"))})
+    imported.kinf("import", dump, "--store", imported.path, check=True)
+    imported.kinf("backup", f"{backup.path}/", "--store", imported.path, check=True)
+    for store in (imported, backup):
+        assert Serve(store, None).ask("/api/v1/pods").names == ["a", "b"]
 
 
 def test_open_serves_a_dump_to_a_command(store):
