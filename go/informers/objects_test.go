@@ -67,7 +67,7 @@ func TestObjectsAreShared(t *testing.T) {
 	if first != getPod(t, shared, keys[0]) || !reflect.DeepEqual(first, getPod(t, alone, keys[0])) {
 		t.Error("another object, or a wrong one")
 	}
-	if getPod(t, alone, keys[0]) == getPod(t, alone, keys[0]) {
+	if own := getPod(t, alone, keys[0]); own == getPod(t, alone, keys[0]) {
 		t.Error("one object for two readers that share none")
 	}
 	if list := shared.GetStore().List(); len(list) != 50 || list[0] != any(first) {
