@@ -120,7 +120,8 @@ all: $(programs) $(library) ## build the programs and the library into build/rel
 torture_programs := \
 	$(addprefix $(B)/torture/,kinf kinf-reflector kinf-processor kinf-serve informer)
 # What `make test` runs.
-quick-tests: all $(torture_programs) $(unit_tests) $(fuzzers) $(B)/bench/swarm \
+quick-tests: all $(torture_programs) $(unit_tests) $(fuzzers) \
+		$(addprefix $(B)/bench/,fill latency swarm) \
 		$(filter $(B)/model/% $(B)/programs/%,$(test_programs))
 tests: quick-tests $(B)/torture/faults.so $(B)/torture/recorder.so $(B)/torture/pages.so \
 		$(B)/torture/bytes $(B)/torture/forks $(test_programs) \
