@@ -697,7 +697,7 @@ static bool main_is_alone(const struct home *home)
 {
 	struct stat st;
 
-	return access(home_runtime(home), F_OK) < 0 && fstat(home_fd(home), &st) == 0 &&
+	return home_runtime_is_missing(home) && fstat(home_fd(home), &st) == 0 &&
 	       st.st_uid == geteuid() && home_role_holder(home, HOME_REFLECTOR) == 0 &&
 	       home_role_holder(home, HOME_PROCESSOR) == 0;
 }

@@ -67,6 +67,8 @@ const char *home_path(const struct home *home);
 const char *home_id(const struct home *home);      /* 16 hex digits */
 const char *home_runtime(const struct home *home); /* path, "" without one */
 
+/* Returns true if the store's runtime directory is not there. */
+bool home_runtime_is_missing(const struct home *home);
 /* Returns a sentence: why a reader has no runtime directory. */
 const char *home_lacks_runtime(const struct home *home);
 

@@ -188,9 +188,14 @@ int home_find_runtime(struct home *home)
 	return 0;
 }
 
+bool home_runtime_is_missing(const struct home *home)
+{
+	return !*home->runtime || access(home->runtime, F_OK) < 0;
+}
+
 const char *home_lacks_runtime(const struct home *home)
 {
-	return !*home->runtime || access(home->runtime, F_OK) < 0
+	return home_runtime_is_missing(home)
 		       ? "the runtime directory is missing"
 		       : "the runtime directory is that of another store of the same id, of which "
 			 "this one is a copy: remove the file 'id' in the copy, which makes it a "
