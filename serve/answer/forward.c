@@ -313,7 +313,10 @@ void answer_wait_for_state(struct answer_request *request)
 
 	if (!request->wait_until_ns)
 		request->wait_until_ns = now + ANSWER_WAIT_NS;
-	if ((request->must_forward || now >= request->wait_until_ns) && answer_can_forward(request))
+	/* A feed that is not live may not come to the state. */
+	bool over = request->must_forward || now >= request->wait_until_ns ||
+		    answer_feed_may_lack(request);
+	if (over && answer_can_forward(request))
 		answer_forward(request);
 	else if (now < request->wait_until_ns)
 		answer_wait(request, false);

@@ -269,6 +269,20 @@ def test_reads_wait_for_the_reflector_to_see_a_write(workspace):
     assert "new" in answers[0].names, "one without waits"
 
 
+def test_a_read_after_a_write_does_not_wait_for_a_stale_feed(workspace):
+    """Leader election writes and reads a lease every few seconds."""
+    forward = Forward(workspace)
+    forward.reflector.kill()
+    eventually(lambda: "warning" in forward.ask(PODS).headers)
+    times = []
+    for name in ("new-1", "new-2"):
+        assert forward.ask(PODS, "POST", json.dumps({"metadata": {"name": name}, "spec": {}})).status == 201
+        began = time.monotonic()
+        assert name in forward.ask(PODS).names
+        times.append(time.monotonic() - began)
+    assert max(times) < 2, times  # the first took 3 s
+
+
 # ---- feeds that lack objects -------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ PASSED_ON = ("Accept", "Authorization", "User-Agent")
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # heads and bodies are written one by one
 
     def log_message(self, *_):
         pass
