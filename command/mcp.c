@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kinf mcp: a server of the Model Context Protocol on stdin and stdout, one JSON-RPC message a
- * line.
+ * line. As a CGI program (RFC 3875), of kinf-serve, it answers one request of the protocol's HTTP
+ * form.
  *
  * It speaks the revisions with an `initialize` handshake, and 2026-07-28, in which each request
  * carries its version in `_meta`. It keeps nothing between two requests. Messages are read as YAML,
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command/command.h"
 #include "common/cleanup.h"
@@ -35,6 +37,7 @@ enum mcp_error {
 	MCP_METHOD = -32601,
 	MCP_PARAMS = -32602,
 	MCP_INTERNAL = -32603,
+	MCP_MISMATCH = -32020,
 	MCP_VERSION = -32022
 };
 
@@ -48,10 +51,17 @@ static const char mcp_instructions[] =
 	"with a namespace, a selector or a limit. 'at' shows an earlier moment: a time, how long "
 	"ago (10m), or an event number of 'changes' and 'history'.";
 
+/* Headers of HTTP; NULL: there is none. */
+struct mcp_headers {
+	const char *version, *method, *name;
+};
+
 struct mcp {
 	const struct config_flags *flags;
+	const struct mcp_headers *headers; /* NULL: the message did not come by HTTP */
 	const struct yaml_node *id, *params;
 	bool modern; /* the request carries its version */
+	int status;  /* of HTTP */
 	struct buf out;
 };
 
@@ -116,7 +126,7 @@ static const char *mcp_check(char *text, size_t *size)
 			in_string = !in_string;
 		else if (in_string && (unsigned char)*p < 0x20)
 			return "a control character in a string";
-		else if (!in_string && (!*p || !strchr("{}[]:,.+-0123456789truefalsnE \t\r", *p)))
+		else if (!in_string && (!*p || !strchr("{}[]:,.+-0123456789truefalsnE \t\r\n", *p)))
 			return "it is no JSON";
 		else if (!in_string && (*p == '{' || *p == '[') && ++depth > DEPTH_MAX)
 			return "it is too deep";
@@ -149,11 +159,28 @@ static void mcp_begin(struct mcp *mcp)
 		buf_str(&mcp->out, mcp->id ? mcp->id->text : "null");
 }
 
-static void mcp_put_error(struct mcp *mcp, enum mcp_error code, const char *text)
+/* Returns the HTTP status of an error. The older revisions have one only for messages that are no
+ * requests. */
+static int mcp_status(const struct mcp *mcp, enum mcp_error code)
 {
+	if (code == MCP_PARSE || code == MCP_REQUEST)
+		return 400;
+	if (!mcp->modern || code == MCP_INTERNAL)
+		return 200;
+	return code == MCP_METHOD ? 404 : 400;
+}
+
+static void mcp_begin_error(struct mcp *mcp, enum mcp_error code, const char *text)
+{
+	mcp->status = mcp_status(mcp, code);
 	mcp_begin(mcp);
 	buf_printf(&mcp->out, ",\"error\":{\"code\":%d,\"message\":", (int)code);
 	mcp_put_text(mcp, text);
+}
+
+static void mcp_put_error(struct mcp *mcp, enum mcp_error code, const char *text)
+{
+	mcp_begin_error(mcp, code, text);
 	buf_str(&mcp->out, "}}");
 }
 
@@ -265,13 +292,51 @@ static bool mcp_check_version(struct mcp *mcp)
 		mcp_put_error(mcp, MCP_PARAMS, "_meta lacks " META "clientCapabilities");
 		return false;
 	}
-	mcp_begin(mcp);
-	buf_printf(&mcp->out,
-		",\"error\":{\"code\":%d,\"message\":\"Unsupported protocol version\",\"data\":{"
-		"\"supported\":[\"" MODERN "\"],\"requested\":",
-		(int)MCP_VERSION);
+	mcp_begin_error(mcp, MCP_VERSION, "Unsupported protocol version");
+	buf_str(&mcp->out, ",\"data\":{\"supported\":[\"" MODERN "\"],\"requested\":");
 	mcp_put_text(mcp, version->type == YAML_SCALAR ? version->text : "");
 	buf_str(&mcp->out, "}}}");
+	return false;
+}
+
+/* Returns the header that contradicts the message; NULL: none does. The older revisions have the
+ * version alone, which may be missing. */
+static const char *mcp_find_mismatch(const struct mcp *mcp, const char *method)
+{
+	const struct mcp_headers *headers = mcp->headers;
+	const char *version = yaml_text(yaml_get(mcp->params, "_meta"), META "protocolVersion");
+	const char *name = yaml_text(mcp->params, "name");
+
+	if (!headers)
+		return NULL;
+	if (!mcp->modern) {
+		for (size_t i = 0; headers->version && i < ARRAY_SIZE(mcp_versions); i++)
+			if (strcmp(headers->version, mcp_versions[i]) == 0)
+				return NULL;
+		return headers->version ? "MCP-Protocol-Version" : NULL;
+	}
+	if (!headers->version || !version || strcmp(headers->version, version) != 0)
+		return "MCP-Protocol-Version";
+	if (!headers->method || strcmp(headers->method, method) != 0)
+		return "Mcp-Method";
+	if (strcmp(method, "tools/call") == 0 && name &&
+		(!headers->name || strcmp(headers->name, name) != 0))
+		return "Mcp-Name";
+	return NULL;
+}
+
+/* Checks the headers of HTTP. Returns false after it wrote the error. */
+static bool mcp_check_headers(struct mcp *mcp, const char *method)
+{
+	char text[160];
+
+	mcp->modern = yaml_get(yaml_get(mcp->params, "_meta"), META "protocolVersion");
+	const char *header = mcp_find_mismatch(mcp, method);
+	if (!header)
+		return true;
+	(void)snprintf(text, sizeof(text), "the header %s %s", header,
+		mcp->modern ? "does not match the message" : "names an unknown revision");
+	mcp_put_error(mcp, mcp->modern ? MCP_MISMATCH : MCP_REQUEST, text);
 	return false;
 }
 
@@ -288,7 +353,7 @@ static void mcp_answer(struct mcp *mcp, const char *method)
 		mcp_put_error(mcp, MCP_PARAMS, "'params' must be an object");
 		return;
 	}
-	if (!mcp_check_version(mcp))
+	if (!mcp_check_headers(mcp, method) || !mcp_check_version(mcp))
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
 		if (strcmp(method, methods[i].name) == 0) {
@@ -309,6 +374,7 @@ static void mcp_message(struct mcp *mcp, char *text, size_t size)
 
 	mcp->id = mcp->params = NULL;
 	mcp->modern = false;
+	mcp->status = 200;
 	int r = fault ? 0 : yaml_parse(text, size, "message", &message);
 	if (fault || r < 0) {
 		(void)snprintf(sentence, sizeof(sentence), "the message can't be read: %.150s",
@@ -376,6 +442,32 @@ static int mcp_serve(struct mcp *mcp)
 	return r == -EPIPE ? 0 : r; /* the client is gone */
 }
 
+/* Answers the only message of a request. 202: it wants no answer. */
+static int mcp_serve_http(struct mcp *mcp)
+{
+	CLEANUP(buf_release) struct buf message = BUF_INIT, head = BUF_INIT;
+	const struct mcp_headers headers = {getenv("HTTP_MCP_PROTOCOL_VERSION"),
+		getenv("HTTP_MCP_METHOD"), getenv("HTTP_MCP_NAME")};
+	int r = buf_read_file(&message, STDIN_FILENO, "the message");
+
+	if (r < 0)
+		return r;
+	mcp->headers = &headers;
+	buf_byte(&message, '\0');
+	r = buf_error(&message);
+	if (r < 0)
+		return r;
+	mcp_message(mcp, (char *)message.data, message.size - 1);
+	r = buf_error(&mcp->out);
+	if (r < 0)
+		return r;
+	buf_printf(&head, "Status: %d\r\nContent-Type: application/json\r\n\r\n",
+		mcp->out.size ? mcp->status : 202);
+	buf_bytes_put(&head, buf_bytes(&mcp->out));
+	r = buf_error(&head);
+	return r < 0 ? r : output_text(&head);
+}
+
 int command_mcp(int argc, char **argv)
 {
 	struct config_flags flags = {0};
@@ -393,7 +485,7 @@ int command_mcp(int argc, char **argv)
 		return command_usage(&options, r);
 	struct mcp mcp = {.flags = &flags, .out = BUF_INIT};
 
-	r = mcp_serve(&mcp);
+	r = getenv("GATEWAY_INTERFACE") ? mcp_serve_http(&mcp) : mcp_serve(&mcp);
 	buf_release(&mcp.out);
 	return r < 0 ? command_fail(r) : PROC_OK;
 }

@@ -94,7 +94,8 @@ struct config_serve {
 	char *certificate, *key, *client_ca; /* NULL: made by kinf-serve; none */
 	bool separate;                       /* not started by kinf run */
 	bool forward;
-	bool quorum;               /* freshness: quorum */
+	bool quorum; /* freshness: quorum */
+	bool mcp;
 	char *at;                  /* the state of then is served; NULL: the newest */
 	char *replay;              /* the speed of the changes after it; NULL: there are none */
 	uint64_t max_staleness_ns; /* 0: any */

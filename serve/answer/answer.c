@@ -13,6 +13,7 @@
 #include "serve/answer/encode.h"
 #include "serve/answer/forward.h"
 #include "serve/answer/group.h"
+#include "serve/answer/mcp.h"
 #include "serve/answer/state.h"
 #include "serve/answer/verbs.h"
 #include "serve/api/api_kinds.h"
@@ -69,7 +70,10 @@ int answer_open(const struct answer_options *options, struct answer **ret_answer
 	if (options->config->serve.replay && !options->config->serve.at)
 		return err_say(
 			ERR_CONFIG, "a replay needs a moment to begin at: --at, or serve.at");
-	int r = catalog_open(options->config->store, options->config->serve.at,
+	int r = options->config->serve.mcp ? mcp_open(options->config->store, &answer->mcp) : 0;
+	if (r < 0)
+		return r;
+	r = catalog_open(options->config->store, options->config->serve.at,
 		options->config->serve.replay, answer_news, answer, &answer->catalog);
 	if (r < 0)
 		return r;
@@ -102,6 +106,7 @@ void answer_close(struct answer **answer)
 		return;
 	CHECK_OBJ(a, ANSWER_MAGIC);
 	catalog_close(&a->catalog);
+	mcp_close(&a->mcp);
 	free(a->wake);
 	a->magic = 0;
 	free(a);
@@ -392,6 +397,11 @@ void serve_answer(struct serve_worker *worker, struct exchange *x)
 
 	if (r == 0 && answer_is_who(request)) {
 		answer_who(request);
+		answer_authorize(request);
+		return;
+	}
+	if (r == 0 && answer_is_mcp(request)) {
+		answer_mcp(request);
 		answer_authorize(request);
 		return;
 	}

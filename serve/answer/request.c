@@ -149,7 +149,7 @@ const char *answer_verb_name(const struct answer_request *request)
 	static const char *const reads[] = {
 		[ANSWER_GET] = "get", [ANSWER_LIST] = "list", [ANSWER_WATCH] = "watch"};
 
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+	for (size_t i = 0; !request->is_message && i < sizeof(verbs) / sizeof(*verbs); i++)
 		if (bytes_equal(request->x->method, bytes_str(verbs[i].method)))
 			return strcmp(verbs[i].verb, "delete") == 0 && !*request->path.name
 				       ? "deletecollection"
@@ -386,7 +386,7 @@ void answer_refuse(struct answer_request *request, int r)
 	if (status->code == 403)
 		answer_head_put(&head, "x-content-type-options", "nosniff");
 	if (status->code == 405)
-		answer_head_put(&head, "allow", "GET, HEAD");
+		answer_head_put(&head, "allow", request->is_message ? "POST" : "GET, HEAD");
 	answer_send_body(request, status->code, body, &head);
 }
 

@@ -9,6 +9,7 @@
  *	read        GET and LIST
  *	discovery   /api, /apis, /version
  *	who         /kinf/who/
+ *	mcp         /kinf/mcp: assistants
  *	forward     to the API server; waiting for a state
  *	authorize   may the client make the request?
  *	state       the state of a feed that a read shows, and its objects
@@ -49,7 +50,8 @@ struct answer {
 	unsigned n_workers;
 	uint64_t max_staleness_ns; /* atomic; 0: any */
 	bool forward;
-	bool quorum; /* atomic: the API server answers reads without an RV */
+	bool quorum;           /* atomic: the API server answers reads without an RV */
+	struct mcp_calls *mcp; /* mcp.h; NULL: serve.mcp is off */
 };
 
 struct answer_worker {
@@ -73,7 +75,8 @@ struct answer_request {
 	struct api_status status;
 	bool gzip; /* the client accepts it */
 	bool pretty;
-	bool is_leaf; /* another machine's kinf: bookmarks tell it how old the data is */
+	bool is_message; /* of /kinf/mcp: a POST that only reads */
+	bool is_leaf;    /* another machine's kinf: bookmarks tell it how old the data is */
 	/* The decision. */
 	bool deciding, decided;
 	enum auth_answer decision;

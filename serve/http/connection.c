@@ -147,6 +147,9 @@ void connection_close(struct http_connection **connection)
 	connection_count(c, false);
 	serve_timer_release(&c->timer);
 	tls_session_free(&c->tls);
+	/* Closing is not enough while a process that is being started has a copy (mcp.c). */
+	if (c->fd >= 0)
+		(void)epoll_ctl(worker->epoll, EPOLL_CTL_DEL, c->fd, NULL);
 	cleanup_fd(&c->fd);
 	buf_release(&c->in);
 	buf_release(&c->out);

@@ -70,8 +70,8 @@ static int http1_begin_request(
 	s->x.has_body = head->chunked || head->length;
 	h->continue_owed = head->expects_continue && s->x.has_body;
 	h->tunnel = false;
-	h->body_open = c->worker->shared->forward && s->x.has_body;
-	h->state = c->worker->shared->forward ? HTTP1_ANSWER : HTTP1_BODY;
+	h->body_open = c->worker->shared->bodies && s->x.has_body;
+	h->state = c->worker->shared->bodies ? HTTP1_ANSWER : HTTP1_BODY;
 	s->body_ended = !s->x.has_body;
 	s->x.upgrade = head->upgrade && !s->x.has_body && head->version == EXCHANGE_HTTP_1_1 &&
 		       exchange_header(&s->x, "upgrade").data;
@@ -220,7 +220,7 @@ static int http1_advance(struct http_connection *c)
 		else if (!c->began_ns)
 			c->began_ns = c->worker->now_ns;
 		r = c->in.size ? http1_take_head(c) : 0;
-		if (r > 0 && c->worker->shared->forward)
+		if (r > 0 && c->worker->shared->bodies)
 			stream_ask(h->stream);
 	}
 	if (r >= 0 && h->state == HTTP1_BODY) {

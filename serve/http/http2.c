@@ -220,7 +220,7 @@ static int http2_on_frame(nghttp2_session *session, const nghttp2_frame *frame, 
 	struct stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 	bool end = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
 
-	if (s && (end || c->worker->shared->forward))
+	if (s && (end || c->worker->shared->bodies))
 		http2_ask(s);
 	if (s && end && !s->body_ended) {
 		s->body_ended = true;
@@ -238,7 +238,7 @@ static int http2_on_data(nghttp2_session *session, uint8_t flags, int32_t id, co
 	(void)flags;
 	if (s && s->state < STREAM_BEGUN)
 		s->progress_ns = c->worker->now_ns;
-	if (s && c->worker->shared->forward) {
+	if (s && c->worker->shared->bodies) {
 		/* The client's windows limit it. */
 		buf_put(&s->body, data, size);
 		if (buf_error(&s->body) < 0)
@@ -246,7 +246,7 @@ static int http2_on_data(nghttp2_session *session, uint8_t flags, int32_t id, co
 		stream_body_came(s);
 	} else if (s) {
 		s->passed += size;
-	} else if (c->worker->shared->forward) {
+	} else if (c->worker->shared->bodies) {
 		(void)nghttp2_session_consume_connection(session, size);
 	}
 	return 0;
@@ -489,7 +489,7 @@ static nghttp2_session *http2_new_session(struct http_connection *c)
 		nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, http2_on_close);
 		/* Closed streams are kept for priorities only, and nothing here uses them. */
 		nghttp2_option_set_no_closed_streams(option, 1);
-		nghttp2_option_set_no_auto_window_update(option, c->worker->shared->forward);
+		nghttp2_option_set_no_auto_window_update(option, c->worker->shared->bodies);
 		if (nghttp2_session_server_new2(&session, callbacks, c, option) != 0)
 			session = NULL;
 	}
@@ -511,7 +511,7 @@ int http2_start(struct http_connection *c)
 	c->http2->session = http2_new_session(c);
 	if (!c->http2->session ||
 		nghttp2_submit_settings(c->http2->session, NGHTTP2_FLAG_NONE, settings, 2) ||
-		(c->worker->shared->forward &&
+		(c->worker->shared->bodies &&
 			nghttp2_session_set_local_window_size(
 				c->http2->session, NGHTTP2_FLAG_NONE, 0, HTTP2_BODIES_WINDOW))) {
 		nghttp2_session_del(c->http2->session);

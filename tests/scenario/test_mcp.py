@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kinf mcp: the protocol of both kinds of revisions, the tools, and hostile input."""
+"""kinf mcp: the protocol of both kinds of revisions, the tools, and hostile input; on stdin and stdout, and over HTTP."""
 
 import json
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from harness import eventually
 from harness.objects import pod
 from harness.process import program
+from harness.serve import Serve
 from harness.store import whole
 
 META = {
@@ -60,12 +62,41 @@ class Client:
         return text
 
 
+class HttpClient(Client):
+    """The same over /kinf/mcp of kinf-serve: each message is a request."""
+
+    def __init__(self, serve):
+        self.serve, self.last, self.answers = serve, 0, []
+
+    def write(self, line):
+        message = json.loads(line)
+        params = message.get("params", {})
+        headers = {"Content-Type": "application/json"}
+        if "_meta" in params:
+            headers |= {"MCP-Protocol-Version": params["_meta"]["io.modelcontextprotocol/protocolVersion"], "Mcp-Method": message["method"]}
+        answer = self.post(line, **headers)
+        if "id" in message:
+            self.answers.append(answer)
+        else:
+            assert (answer.status, answer.body) == (202, b"")
+
+    def read(self):
+        answer = self.answers.pop(0)
+        assert answer.headers["content-type"] == "application/json"
+        error = answer.json.get("error", {}).get("code")
+        assert answer.status == {None: 200, -32601: 200}.get(error, 400)
+        return answer.json
+
+    def post(self, body, **headers):
+        return self.serve.ask("/kinf/mcp", method="POST", body=body, **headers)
+
+
 @pytest.fixture(scope="module")
 def store(shared):
     simulator = shared.simulator()
     store = shared.store(simulator=simulator)
     feeds = (whole("pods", indexes={"node": "spec.nodeName"}), whole("secrets", indexes={"password": "data.password"}), whole("configmaps"))
-    store.configure(*feeds, retention={"time": "1h", "size": "64MiB"}).daemons()
+    store.configure(*feeds, retention={"time": "1h", "size": "64MiB"}, serve={"listen": ["unix"], "mcp": "on"}).daemons()
     store.wait_live("pods")
     front = pod("front", node="n1", managedFields=[{"manager": "helm", "time": "2026-01-01T00:00:00Z", "operation": "Update"}])
     front["status"] |= {"podIPs": [{"ip": "10.0.0.1"}], "containerStatuses": [{"name": "app", "restartCount": 0}]}
@@ -79,7 +110,13 @@ def store(shared):
     front["status"]["containerStatuses"][0]["restartCount"] = 1
     simulator.put("pods", front)
     eventually(lambda: "MODIFIED" in store.kinf("log", "pods", check=True).stdout)
+    store.serve = Serve(store, simulator)
     return store
+
+
+@pytest.fixture(params=["stdio", "http"])
+def either(request, client, store):
+    return client if request.param == "stdio" else HttpClient(store.serve)
 
 
 @pytest.fixture(scope="module")
@@ -90,64 +127,64 @@ def client(store):
     assert client.process.wait(20) == 0 and client.process.stdout.read() == ""
 
 
-def test_the_handshake_agrees_on_a_revision(client):
+def test_the_handshake_agrees_on_a_revision(either):
     for wanted, agreed in (("2025-06-18", "2025-06-18"), ("2024-11-05", "2024-11-05"), ("1999-01-01", "2025-11-25")):
-        result = client.ask("initialize", protocolVersion=wanted, capabilities={}, clientInfo={"name": "t", "version": "1"})["result"]
+        result = either.ask("initialize", protocolVersion=wanted, capabilities={}, clientInfo={"name": "t", "version": "1"})["result"]
         assert (result["protocolVersion"], result["capabilities"], result["serverInfo"]["name"]) == (agreed, {"tools": {}}, "kinf")
         assert "resultType" not in result
-    client.write('{"jsonrpc":"2.0","method":"notifications/initialized"}')  # no answer
-    assert client.ask("ping")["result"] == {}
-    assert [tool["name"] for tool in client.ask("tools/list")["result"]["tools"]] == TOOLS
+    either.write('{"jsonrpc":"2.0","method":"notifications/initialized"}')  # no answer
+    assert either.ask("ping")["result"] == {}
+    assert [tool["name"] for tool in either.ask("tools/list")["result"]["tools"]] == TOOLS
 
 
-def test_a_request_may_carry_its_revision(client):
-    found = client.ask("server/discover", _meta=META)["result"]
+def test_a_request_may_carry_its_revision(either):
+    found = either.ask("server/discover", _meta=META)["result"]
     assert found["supportedVersions"][0] == "2026-07-28" and found["capabilities"] == {"tools": {}}
-    listed = client.ask("tools/list", _meta=META)["result"]
+    listed = either.ask("tools/list", _meta=META)["result"]
     assert (listed["resultType"], listed["cacheScope"], [tool["name"] for tool in listed["tools"]]) == ("complete", "public", TOOLS)
     assert listed["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "kinf"
     get = listed["tools"][0]["inputSchema"]
     assert (get["required"], get["additionalProperties"]) == (["resource"], False)
     assert get["properties"]["output"]["enum"] == ["table", "wide", "yaml", "json", "name", "count"]
-    other = client.ask("tools/list", _meta=META | {"io.modelcontextprotocol/protocolVersion": "1900-01-01"})["error"]
+    other = either.ask("tools/list", _meta=META | {"io.modelcontextprotocol/protocolVersion": "1900-01-01"})["error"]
     assert (other["code"], other["data"]) == (-32022, {"supported": ["2026-07-28"], "requested": "1900-01-01"})
-    assert client.ask("tools/list", _meta={list(META)[0]: "2026-07-28"})["error"]["code"] == -32602
+    assert either.ask("tools/list", _meta={list(META)[0]: "2026-07-28"})["error"]["code"] == -32602
 
 
-def test_the_tools_print_what_the_commands_print(client, store):
+def test_the_tools_print_what_the_commands_print(either, store):
     front, rows = {"resource": "pod", "name": "front", "namespace": "web"}, {"resource": "pods", "output": "name"}
 
     def kinf(*words):
         return store.kinf(*words, check=True).stdout
 
-    assert client.text("get", **rows) == kinf("get", "pods", "-o", "name") == "pod/back\npod/front\n"
-    assert client.text("get", **rows, fields="spec.nodeName=n2") == "pod/back\n"
-    assert client.text("get", **rows, limit=1, sort_by="spec.nodeName").startswith("pod/front\n")
-    assert "restartCount: 1" in client.text("get", **front, output="yaml")
-    assert "Node:" in client.text("describe", **front)
-    assert " by helm\n" in client.text("history", **front)
-    assert client.text("count", resource="pods", index="node") == "n1\t1\nn2\t1\n"
-    assert client.text("who", what="10.0.0.1").startswith("Pod:       web/front\n")
-    restarts = client.text("changes", resource="pods", since="1h", fields="status.containerStatuses[*].restartCount")
+    assert either.text("get", **rows) == kinf("get", "pods", "-o", "name") == "pod/back\npod/front\n"
+    assert either.text("get", **rows, fields="spec.nodeName=n2") == "pod/back\n"
+    assert either.text("get", **rows, limit=1, sort_by="spec.nodeName").startswith("pod/front\n")
+    assert "restartCount: 1" in either.text("get", **front, output="yaml")
+    assert "Node:" in either.text("describe", **front)
+    assert " by helm\n" in either.text("history", **front)
+    assert either.text("count", resource="pods", index="node") == "n1\t1\nn2\t1\n"
+    assert either.text("who", what="10.0.0.1").startswith("Pod:       web/front\n")
+    restarts = either.text("changes", resource="pods", since="1h", fields="status.containerStatuses[*].restartCount")
     first, second = restarts.splitlines()
     assert " MODIFIED pods web/front" in first and second.strip() == "status.containerStatuses[name=app].restartCount: 0 -> 1"
     event = int(first.split()[1])
-    assert "restartCount: 0 -> 1" in client.text("diff", **front, **{"from": event - 1})
-    assert "restartCount: 0" in client.text("get", **front, output="yaml", at=str(event - 1))
-    assert client.call("get", resource="pods", at=str(event - 1))[1].startswith("[as of ")
-    assert "pods" in client.text("status")
-    assert client.text("get", resource="pods", namespace="none") == "No resources found in none namespace.\n"
+    assert "restartCount: 0 -> 1" in either.text("diff", **front, **{"from": event - 1})
+    assert "restartCount: 0" in either.text("get", **front, output="yaml", at=str(event - 1))
+    assert either.call("get", resource="pods", at=str(event - 1))[1].startswith("[as of ")
+    assert "pods" in either.text("status")
+    assert either.text("get", resource="pods", namespace="none") == "No resources found in none namespace.\n"
 
 
-def test_values_of_secrets_are_not_shown(client):
+def test_values_of_secrets_are_not_shown(either):
     for arguments in ({"output": "yaml"}, {"output": "json", "name": "s", "namespace": "web"}, {"sort_by": "data.password"}, {"fields": "data.password=x"}):
         for name in ("secrets", "secret", "Secret"):
-            assert "is refused for Secrets" in client.error("get", resource=name, **arguments)
-    assert "is refused for Secrets" in client.error("count", resource="secrets", index="password")
+            assert "is refused for Secrets" in either.error("get", resource=name, **arguments)
+    assert "is refused for Secrets" in either.error("count", resource="secrets", index="password")
     for name in ("pods,secrets", "secrets/s", "all", ""):
-        assert "is not one resource" in client.error("get", resource=name, output="yaml")
-    shown = client.text("get", resource="secrets") + client.text("describe", resource="secret", name="s", namespace="web")
-    shown += client.text("history", resource="secret", name="s", namespace="web") + client.text("changes")
+        assert "is not one resource" in either.error("get", resource=name, output="yaml")
+    shown = either.text("get", resource="secrets") + either.text("describe", resource="secret", name="s", namespace="web")
+    shown += either.text("history", resource="secret", name="s", namespace="web") + either.text("changes")
     assert "password:  7 bytes" in shown and "aHVudGVyMg" not in shown and "hunter2" not in shown
 
 
@@ -213,10 +250,39 @@ def test_hostile_lines_are_refused_one_by_one(client):
     assert client.read() == {"jsonrpc": "2.0", "id": "😀ä/\\ud83d", "result": {}}
 
 
+def test_a_request_of_http_is_checked(store):
+    http = HttpClient(store.serve)
+    modern = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "status"}
+    call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"_meta": META, "name": "status", "arguments": {}}}
+    good = http.post(json.dumps(call, indent=1), **modern)
+    assert (good.status, good.json["id"], good.json["result"]["isError"]) == (200, 7, False)
+    for name in modern:
+        for wrong in ({name: "other"}, {name: ""}):
+            answer = http.post(json.dumps(call), **modern | wrong)
+            assert (answer.status, answer.json["error"]) == (400, {"code": -32020, "message": f"the header {name} does not match the message"})
+    call["method"] = "nosuch"
+    assert http.post(json.dumps(call), **modern | {"Mcp-Method": "nosuch"}).status == 404
+    old = http.post('{"jsonrpc":"2.0","id":1,"method":"ping"}', **{"MCP-Protocol-Version": "1999-01-01"})
+    assert (old.status, old.json["error"]["message"]) == (400, "the header MCP-Protocol-Version names an unknown revision")
+    assert http.post('{"jsonrpc":"2.0","id":1,"method":"ping"}', **{"MCP-Protocol-Version": "2025-06-18"}).json["result"] == {}
+    refused = http.post("{" * 100)
+    assert (refused.status, refused.json["error"]["code"]) == (400, -32700)
+    large = http.post("x" * (2 << 20))
+    assert (large.status, large.message) == (413, "the message is longer than 1 MiB")
+    answer = store.serve.ask("/kinf/mcp")
+    assert (answer.status, answer.headers["allow"]) == (405, "POST")
+    # Over HTTP/2, and several at once: four are answered, the others wait.
+    curl = ["curl", "-s", "--http2-prior-knowledge", "--unix-socket", store.serve.socket, "http://x/kinf/mcp", "-d", '{"id":1,"method":"ping"}']
+    assert json.loads(subprocess.run(curl, capture_output=True, check=True).stdout)["result"] == {}
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda _: http.post('{"jsonrpc":"2.0","id":1,"method":"ping"}'), range(24)))
+    assert [(answer.status, answer.json["result"]) for answer in answers] == [(200, {})] * 24
+
+
 def test_without_daemons_the_answers_say_so(client, store):
     """Last: it ends them."""
     for process in store.processes:
-        if "kinf-" in process.name:
+        if "kinf-" in process.name and "serve" not in process.name:
             process.kill()
     eventually(lambda: ": offline" in client.call("get", resource="pods", output="name")[1].partition("\n")[0])
     assert client.text("get", resource="pods", output="name").endswith("pod/back\npod/front\n")

@@ -42,7 +42,7 @@ class Reviewed:
         self.own = workspace.directory / "own-token"
         self.own.write_text("OWN\n")
         self.store.connect(self.api.url)
-        self.settings = {"listen": ["unix", "127.0.0.1:0"], "tls": {"clientCA": str(self.authority.ca)}, **settings}
+        self.settings = {"listen": ["unix", "127.0.0.1:0"], "tls": {"clientCA": str(self.authority.ca)}, "mcp": "on", **settings}
         self.store.configure(whole("pods"), whole("secrets"), whole("namespaces"), serve=self.settings)
         self.store.daemons()
         self.store.wait_synced("pods")
@@ -87,6 +87,8 @@ def test_tokens_are_reviewed_and_their_users_rights_count(review):
     spec = next(spec for kind, _, spec in review.api.reviews if kind == "subjectaccessreviews" and spec["user"] == "u1")
     assert spec == {"user": "u1", "uid": "7", "groups": USERS["T1"]["groups"], "extra": USERS["T1"]["extra"],
                     "resourceAttributes": {"verb": "list", "version": "v1", "resource": "pods", "namespace": "web"}}
+    assert review.ask("/kinf/mcp", token="T1", method="POST", body="{}").status == 403, "it may not list everything"
+    assert review.api.reviews[-1][2]["resourceAttributes"] == {"verb": "list", "group": "*", "version": "*", "resource": "*"}
     denied = review.ask(PODS, token="T2")
     assert denied.status == 403
     assert denied.message == 'pods is forbidden: User "u2" cannot list resource "pods" in API group "" in the namespace "web"'
@@ -266,6 +268,9 @@ def allow(shared):
     ("/api/v1/secrets", "x", ("readers",), 403),
     ("/api/v1/secrets", "x", ("keepers",), 200),
     (PODS, "x", ("keepers",), 403),
+    ("/kinf/mcp", "x", ("keepers",), 403),
+    ("/kinf/mcp", "node-1", (), 403),
+    ("/kinf/mcp", "x", ("readers",), 405),
     ("/api", "node-1", (), 200),
     ("/api", "stranger", (), 403),
     (PODS, None, (), 401),
