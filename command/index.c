@@ -41,9 +41,9 @@ static int index_print(void *arg, const char *name, const char *paths, uint64_t 
 	bool *begun = arg;
 
 	if (!*begun)
-		(void)printf("%-20s %12s %12s   %s\n", "NAME", "VALUES", "ENTRIES", "PATHS");
+		(void)printf("%-24s %12s %12s   %s\n", "NAME", "VALUES", "ENTRIES", "PATHS");
 	*begun = true;
-	(void)printf("%-20s %12llu %12llu   ", name, (unsigned long long)values,
+	(void)printf("%-24s %12llu %12llu   ", name, (unsigned long long)values,
 		(unsigned long long)entries);
 	if (!*paths)
 		(void)fputs("(built in)", stdout);

@@ -231,6 +231,17 @@ static ssize_t connection_transmit(struct http_connection *c, const uint8_t *byt
 	return n < 0 && !c->tls ? (ssize_t)-errno : n;
 }
 
+/* Answers a client that speaks plain HTTP, in the words of Go's servers. */
+static void connection_refuse_plain(struct http_connection *c)
+{
+	static const char text[] = "HTTP/1.0 400 Bad Request\r\n\r\n"
+				   "Client sent an HTTP request to an HTTPS server.\n";
+
+	/* Closing a socket with unread bytes would reset the connection before it is read. */
+	(void)recv(c->fd, c->worker->input, INPUT_SIZE, MSG_DONTWAIT);
+	(void)send(c->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 static void connection_handshake(struct http_connection *c)
 {
 	if (!handshake_begin(c))
@@ -247,6 +258,8 @@ static void connection_handshake(struct http_connection *c)
 	if (r < 0 || peer_of_certificate(c->tls, &c->peer, &c->peer_texts) < 0) {
 		const char *why = "tls";
 
+		if (r == TLS_PLAIN)
+			connection_refuse_plain(c);
 		metric_add(metrics_cell(c->worker->shared->metrics, METRIC_REFUSED, &why), 1);
 		c->dead = true;
 		return;

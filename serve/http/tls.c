@@ -303,6 +303,11 @@ int tls_session_handshake(struct tls_session *s)
 	int r = SSL_do_handshake(s->ssl);
 	if (r == 1)
 		return 0;
+	if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST) {
+		s->broken = true;
+		ERR_clear_error();
+		return TLS_PLAIN;
+	}
 	ssize_t result = tls_session_result(s, r);
 	return result == 0 ? TLS_BROKEN : (int)result;
 }

@@ -44,8 +44,10 @@ int tls_session_new(struct tls *tls, int fd, struct tls_session **ret_session);
 void tls_session_free(struct tls_session **session);
 #define TLS_AGAIN  (-EAGAIN)
 #define TLS_BROKEN (-EPIPE)
+#define TLS_PLAIN  (-EPROTO)
 /* Return 0 (the handshake is complete), or a number of bytes (0: the end); TLS_AGAIN; TLS_BROKEN:
- * the connection is of no use. These codes have no sentence: they are a client's. */
+ * the connection is of no use; TLS_PLAIN, of the handshake: the client speaks HTTP without TLS.
+ * These codes have no sentence: they are a client's. */
 int tls_session_handshake(struct tls_session *session);
 ssize_t tls_session_read(struct tls_session *session, void *bytes, size_t size);
 ssize_t tls_session_write(struct tls_session *session, const void *bytes, size_t size);

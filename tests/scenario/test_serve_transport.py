@@ -331,14 +331,17 @@ def test_http2_garbage_after_the_preface_ends_the_connection(server):
     assert data[3:4] == b"\x04", "a SETTINGS frame comes first"
 
 
-def test_tls_garbage_closes(server):
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10 * PATIENCE) as connection:
-        connection.sendall(REQUEST)
-        try:
-            text = read_all(connection)
-        except ConnectionResetError:
-            text = b""
-    assert b"HTTP/1.1 200" not in text
+def test_what_is_no_tls_is_refused(server):
+    """Plain HTTP as Go's servers refuse it."""
+    plain, alert = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n", b"\x15\x03"
+    for garbage, answer in ((REQUEST, plain), (b"\0" * 100, alert)):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10 * PATIENCE) as connection:
+            connection.sendall(garbage)
+            try:
+                text = read_all(connection)
+            except ConnectionResetError:
+                text = b""
+        assert text == answer or (answer == alert and text[:2] in (b"", alert))
 
 
 # ---- long answers ----------------------------------------------------------------------------------------------------
