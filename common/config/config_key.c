@@ -438,6 +438,11 @@ static int config_refuse_key(const struct config_place *place, const struct conf
 		(void)snprintf(one, sizeof(one), "%.*s", (int)size, name);
 		if (similar(key, one))
 			(void)snprintf(meant, sizeof(meant), ": did you mean '%s'?", one);
+		if (strcmp(one, "resource") == 0 &&
+			(strcmp(key, "group") == 0 || strcmp(key, "version") == 0))
+			(void)snprintf(meant, sizeof(meant),
+				": write it in resource, as deployments.apps or "
+				"deployments.v1.apps");
 	}
 	return config_refuse(place, "unknown key%s; allowed here: %s", meant, buf_cstr(&names));
 }

@@ -252,6 +252,11 @@ Test(config, each_key_of_a_feed_wrong_in_turn)
 			"resource, name, namespaces, labelSelector, fieldSelector, objects, drop, "
 			"indexes, "
 			"resolve, exclude, whenGone, pageSize, resync"},
+		{FEED "group: apps",
+			"k.yaml:3: feeds[0].group: unknown key: write it in resource, as "
+			"deployments.apps or deployments.v1.apps; allowed here: resource, name, "
+			"namespaces, labelSelector, fieldSelector, objects, drop, indexes, "
+			"resolve, exclude, whenGone, pageSize, resync"},
 		{FEED "colour: red",
 			"k.yaml:3: feeds[0].colour: unknown key; allowed here: resource, name, "
 			"namespaces, labelSelector, fieldSelector, objects, drop, indexes, "
