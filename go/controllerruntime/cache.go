@@ -6,6 +6,7 @@
 package controllerruntime
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -28,7 +29,13 @@ import (
 type Options struct {
 	Store   string // its directory; "": kinf.DefaultStore
 	Require bool   // it is an error if there is no store, or if no feed covers what is watched
+	// Objects that were used last are kept decoded, and reads copy them. Their records have at most so
+	// many bytes, their memory some three times as much. 0: DefaultCacheBytes, negative: none are kept.
+	CacheBytes int
 }
+
+// DefaultCacheBytes is what a cache keeps.
+const DefaultCacheBytes = 2 << 20
 
 // NewCache returns a function for ctrl.Options.NewCache. Its informers read the machine's store. What
 // no feed of it covers, or all if there is no store, is watched as without it, with a line in the log.
@@ -42,7 +49,7 @@ func NewCache(options Options) cache.NewCacheFunc {
 			log.Log.WithName("kinf").Info("There is no store: informers watch the API server", "reason", err.Error())
 			return cache.New(config, o)
 		}
-		m, err := newMaker(store, options.Require, config, &o)
+		m, err := newMaker(store, options, config, &o)
 		if err != nil {
 			store.Close()
 			return nil, err
@@ -63,7 +70,9 @@ type maker struct {
 	scheme  *runtime.Scheme
 	capture *informers.Capture
 	theirs  func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
-	shares  bool // the user wants the objects of client-go's informers uncopied
+	objects *informers.ObjectCache
+	shares  bool // the user wants the objects of informers uncopied
+	copies  bool // controller-runtime does not copy what is read
 
 	mu   sync.Mutex
 	made map[made][]*informers.Informer
@@ -71,7 +80,7 @@ type maker struct {
 
 // newMaker changes options of the cache: its client tells the scope of each informer, and what is read
 // is not copied again.
-func newMaker(store *kinf.Store, require bool, config *rest.Config, o *cache.Options) (*maker, error) {
+func newMaker(store *kinf.Store, options Options, config *rest.Config, o *cache.Options) (*maker, error) {
 	if o.Scheme == nil {
 		o.Scheme = scheme.Scheme
 	}
@@ -97,7 +106,8 @@ func newMaker(store *kinf.Store, require bool, config *rest.Config, o *cache.Opt
 	client := *o.HTTPClient
 	client.Transport = capture
 	o.HTTPClient = &client
-	m := &maker{store: store, require: require, scheme: o.Scheme, capture: capture, theirs: o.NewInformer,
+	m := &maker{store: store, require: options.Require, objects: informers.NewObjectCache(cmp.Or(options.CacheBytes, DefaultCacheBytes)),
+		scheme: o.Scheme, capture: capture, theirs: o.NewInformer,
 		made: map[made][]*informers.Informer{}}
 	if m.theirs == nil {
 		m.theirs = toolscache.NewSharedIndexInformer
@@ -105,6 +115,7 @@ func newMaker(store *kinf.Store, require bool, config *rest.Config, o *cache.Opt
 	if o.DefaultUnsafeDisableDeepCopy == nil {
 		yes := true
 		o.DefaultUnsafeDisableDeepCopy = &yes
+		m.copies = true
 	} else {
 		m.shares = *o.DefaultUnsafeDisableDeepCopy
 	}
@@ -146,7 +157,8 @@ func (m *maker) ours(lw toolscache.ListerWatcher, object runtime.Object, resync 
 	if err != nil {
 		return nil, err
 	}
-	informer, err := informers.New(m.store, scope, object, informers.Options{Resync: resync, Indexers: indexers, Kind: kind})
+	informer, err := informers.New(m.store, scope, object, informers.Options{Resync: resync, Indexers: indexers, Kind: kind,
+		Objects: m.objects, Copies: m.copies})
 	if err == nil {
 		m.note(made{kind, formOf(object)}, scope.Namespace, informer)
 	}

@@ -71,6 +71,15 @@ func (d *decoder) read(o *kinf.Object) (any, error) {
 	return object, err
 }
 
+// copy is read of an object that is shared.
+func (d *decoder) copy(object runtime.Object) runtime.Object {
+	object = object.DeepCopyObject()
+	if d.keepKind {
+		object.GetObjectKind().SetGroupVersionKind(d.kind)
+	}
+	return object
+}
+
 // object decodes one, and transforms it.
 func (d *decoder) object(o *kinf.Object) (any, error) {
 	object, err := d.decode(o)

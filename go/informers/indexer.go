@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 
@@ -182,7 +183,7 @@ func (x *indexes) fill(n *index) error {
 			if err != nil {
 				return err
 			}
-			object, err := i.selected(o, now.epoch)
+			object, _, err := i.pick(o, now.epoch)
 			if err != nil {
 				return err
 			}
@@ -196,22 +197,35 @@ func (x *indexes) fill(n *index) error {
 	return err
 }
 
-// selected gives an object that is read; nil: it is not of the scope.
+// selected gives an object to a reader; nil: it is not of the scope.
 func (i *Informer) selected(o *kinf.Object, epoch int) (any, error) {
+	object, shared, err := i.pick(o, epoch)
+	if typed, ok := object.(runtime.Object); ok && shared && i.copies {
+		object = i.decoder.copy(typed)
+	}
+	return object, err
+}
+
+// pick gives an object, and whether others have it; nil: it is not of the scope. If readers get copies, one
+// read once costs less without: it is the reader's, and kept at the second time.
+func (i *Informer) pick(o *kinf.Object, epoch int) (object any, shared bool, err error) {
 	at := position{epoch, o.Event}
 	if object := i.objects.get(i, at); object != nil {
-		return object, nil
+		return object, true, nil
 	}
 	i.wasRead.Store(true)
 	selected, err := i.scope.selects(o)
 	if err != nil || !selected {
-		return nil, err
+		return nil, false, err
 	}
-	object, err := i.decoder.read(o)
-	if err != nil {
-		return nil, err
+	if i.objects == nil || i.copies && !i.objects.isRead(i, at) {
+		object, err = i.decoder.read(o)
+		return object, false, err
 	}
-	return i.objects.put(i, at, o, object), nil
+	if object, err = i.decoder.object(o); err != nil {
+		return nil, false, err
+	}
+	return i.objects.put(i, at, o, object), true, nil
 }
 
 // look calls fn with the filled maps of an index.

@@ -40,6 +40,7 @@ type Informer struct {
 	decoder *decoder
 	indexes *indexes
 	objects *ObjectCache  // nil: each read gives objects of its own
+	copies  bool          // so does each with a cache
 	wasRead atomic.Bool   // else nothing is kept for reads
 	resync  time.Duration // of handlers that name none
 	synced  chan struct{}
@@ -67,6 +68,7 @@ type Options struct {
 	Resync   time.Duration // of handlers that name no period; 0: none
 	Indexers cache.Indexers
 	Objects  *ObjectCache            // decoded objects, which reads and handlers share; nil: each gets its own
+	Copies   bool                    // reads get copies of what is shared
 	Kind     schema.GroupVersionKind // what is read has this kind, also if it is typed; empty: as client-go's
 }
 
@@ -78,7 +80,7 @@ func New(store *kinf.Store, scope Scope, example runtime.Object, options Options
 		return nil, err
 	}
 	scope.Metadata = scope.Metadata || d.isMetadata()
-	i := &Informer{store: store, scope: scope, decoder: d, objects: options.Objects, resync: options.Resync, check: options.Resync,
+	i := &Informer{store: store, scope: scope, decoder: d, objects: options.Objects, copies: options.Copies, resync: options.Resync, check: options.Resync,
 		synced: make(chan struct{}), listeners: map[*listener]struct{}{}}
 	i.indexes = newIndexes(i)
 	if err := i.indexes.add(options.Indexers); err != nil {
@@ -93,7 +95,7 @@ func New(store *kinf.Store, scope Scope, example runtime.Object, options Options
 		if options.Kind.Empty() && d.typed == nil {
 			options.Kind = schema.GroupVersionKind{Group: f.Group, Version: f.Version, Kind: f.Kind}
 		}
-		d.kind, d.keepKind = options.Kind, !options.Kind.Empty() && i.objects == nil
+		d.kind, d.keepKind = options.Kind, !options.Kind.Empty() && (i.copies || i.objects == nil)
 		return nil
 	})
 }

@@ -17,7 +17,12 @@ type ObjectCache struct {
 	bytes   int // of the records of all
 	objects map[objectVersion]*list.Element
 	used    list.List // of *keptObject, the last used one first
+	// Versions that were read once, if reads are copies: those since the last change of the two, and before.
+	once, before map[objectVersion]struct{}
 }
+
+// onceMost is the size of each of the two.
+const onceMost = 4096
 
 // objectVersion names a version of an object: it never changes.
 type objectVersion struct {
@@ -69,6 +74,26 @@ func (c *ObjectCache) get(i *Informer, at position) any {
 		return kept.object
 	}
 	return nil
+}
+
+// isRead notes that a version is read, and tells whether it was before.
+func (c *ObjectCache) isRead(i *Informer, at position) bool {
+	if c == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v := objectVersion{i, at}
+	_, lately := c.once[v]
+	_, before := c.before[v]
+	if lately || before {
+		return true
+	}
+	if c.once == nil || len(c.once) >= onceMost {
+		c.once, c.before = map[objectVersion]struct{}{}, c.once
+	}
+	c.once[v] = struct{}{}
+	return false
 }
 
 // put keeps a version, and returns the one that is kept.

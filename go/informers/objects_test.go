@@ -93,6 +93,50 @@ func TestObjectsAreShared(t *testing.T) {
 	w.Eventually("the old version is dropped", func() bool { return objects.size(t) <= 51 })
 }
 
+func TestReadsOfCopies(t *testing.T) {
+	t.Parallel()
+	w, store, _ := world(t, 50)
+	objects := NewObjectCache(1 << 20)
+	kind := corev1.SchemeGroupVersion.WithKind("Pod")
+	copies := pods(t, store, Scope{}, Options{Objects: objects, Copies: true, Kind: kind})
+	alone := pods(t, store, Scope{}, Options{Kind: kind})
+	added, updates := make(chan struct{}, 50), make(chan *corev1.Pod, 1)
+	handle(t, copies, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { added <- struct{}{} },
+		UpdateFunc: func(_, new any) { updates <- new.(*corev1.Pod) }})
+	for _, i := range []*Informer{copies, alone} {
+		run(t, i)
+		synchronize(t, i.HasSyncedChecker())
+	}
+	for range 50 { // what handlers get after the first read is kept
+		<-added
+	}
+	key := copies.GetStore().ListKeys()[0]
+	for read, kept := range []int{0, 1, 1} {
+		pod := getPod(t, copies, key)
+		if n := objects.size(t); n != kept {
+			t.Errorf("after read %d %d objects are kept", read, n)
+		}
+		if !reflect.DeepEqual(pod, getPod(t, alone, key)) || pod.Kind != "Pod" {
+			t.Errorf("read %d: %v", read, pod)
+		}
+		pod.Name, pod.Labels = "changed", nil
+	}
+	for n, kept := range []int{1, 50} { // of each version the second read
+		if list := copies.GetStore().List(); len(list) != 50 || objects.size(t) != kept {
+			t.Errorf("list %d of %d objects, %d are kept", n, len(list), objects.size(t))
+		}
+	}
+
+	touch(w, 1)
+	shared := <-updates
+	key = shared.Namespace + "/" + shared.Name
+	w.Eventually("the handler's object", func() bool { return getPod(t, alone, key).ResourceVersion == shared.ResourceVersion })
+	pod := getPod(t, copies, key)
+	if pod == shared || shared.Kind != "" || pod.Kind != "Pod" || !reflect.DeepEqual(pod.Spec, shared.Spec) {
+		t.Errorf("%v, not a copy of %v", pod, shared)
+	}
+}
+
 // A cache of 10 of 50 pods drops those that were not used for the longest time.
 func TestTheObjectsUsedLastAreKept(t *testing.T) {
 	t.Parallel()
