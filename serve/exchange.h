@@ -43,9 +43,8 @@
 /* A connection's answers beyond its socket, in bytes, at most. */
 #define EXCHANGE_ROOM ((size_t)64 << 10)
 
-/* The longest head of a request, and its longest dropped body. */
+/* The longest head of a request. */
 #define EXCHANGE_HEAD_MAX ((size_t)64 << 10)
-#define EXCHANGE_BODY_MAX ((size_t)3 << 20)
 
 enum exchange_version { EXCHANGE_HTTP_1_0, EXCHANGE_HTTP_1_1, EXCHANGE_HTTP_2 };
 
@@ -118,7 +117,7 @@ struct exchange {
 	struct bytes host;                     /* Host or :authority */
 	const struct exchange_header *headers; /* without Host; an entry for each line */
 	size_t n_headers;
-	bool has_body; /* with `forward: on` or serve.mcp it is passed on: exchange_body() */
+	bool has_body; /* exchange_body() */
 	bool upgrade;  /* the client asks for another protocol, and may get it (status 101) */
 	bool head;     /* HEAD: the answerer answers as for GET, the transport sends no body */
 
@@ -143,7 +142,7 @@ struct exchange {
 };
 
 /*
- * The request's body, with `forward: on` or serve.mcp only. The transport keeps at most EXCHANGE_ROOM bytes of
+ * The request's body. The transport keeps at most EXCHANGE_ROOM bytes of
  * it, and reads on after exchange_body_take(). A body without a reader is dropped once the answer
  * has begun. After exchange_begin() with status 101 it is the client's side of the tunnel, and its
  * end the connection's.

@@ -457,7 +457,6 @@ static int serve_open(struct serve *serve, struct daemon *daemon)
 {
 	serve->daemon = daemon;
 	serve->shared.forward = daemon->config->serve.forward;
-	serve->shared.bodies = serve->shared.forward || daemon->config->serve.mcp;
 	serve->shared.runtime_fd = home_runtime_fd(serve->home);
 	int r = serve_open_directory(serve);
 	if (r == 0)

@@ -24,7 +24,6 @@ struct worker_shared {
 	struct answer *answer;
 	struct auth *auth;
 	bool forward;   /* requests may go to the API server */
-	bool bodies;    /* bodies are passed on as they come */
 	int runtime_fd; /* the runtime directory, for the file `upstream` */
 	bool stopping;  /* atomic; /readyz fails */
 	int failed;     /* atomic: a worker's failed start, which ends the process */

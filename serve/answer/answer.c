@@ -405,6 +405,12 @@ void serve_answer(struct serve_worker *worker, struct exchange *x)
 		answer_authorize(request);
 		return;
 	}
+	if (r == 0 && answer_is_access(request)) {
+		request->is_message = true;
+		request->dispatch = answer_access;
+		(answer_can_forward(request) ? answer_forward : answer_access)(request);
+		return;
+	}
 	bool elsewhere = r >= 0 && answer_may_forward(request) && route_is_elsewhere(request, r);
 	bool reads = answer_is_read(request) && !x->upgrade && !*request->path.subresource;
 	/* A client without credentials is refused only if the cache can't answer. */

@@ -214,8 +214,8 @@ static void forward_failed(void *context, int status, const char *why, bool sent
 	f->forward = NULL;
 	answer_set_stage(request, NULL, NULL);
 	request->unreachable = true;
-	if (request->cache_answers) {
-		request->dispatch(request); /* it was allowed */
+	if (request->cache_answers || (request->is_message && !sent)) {
+		request->dispatch(request); /* it was allowed, or is for everybody */
 		return;
 	}
 	if (reads && request->path.kind != API_PATH_RESOURCE &&

@@ -75,7 +75,6 @@ void mcp_close(struct mcp_calls **mcp)
 
 struct mcp_stage {
 	struct mcp_calls *mcp;
-	struct buf body;
 	int in_fd, out_fd; /* memory files: the message, the answer */
 	pid_t pid;         /* 0: there is none */
 	uint64_t end_ns;
@@ -94,18 +93,17 @@ static void mcp_stage_free(void *stage)
 		(void)__atomic_sub_fetch(&s->mcp->calls, 1, __ATOMIC_ACQ_REL);
 	cleanup_fd(&s->in_fd);
 	cleanup_fd(&s->out_fd);
-	buf_release(&s->body);
 	free(s);
 }
 
-static int mcp_make_files(struct mcp_stage *stage)
+static int mcp_make_files(struct mcp_stage *stage, struct bytes message)
 {
 	stage->in_fd = memfd_create("kinf-mcp-message", MFD_CLOEXEC);
 	stage->out_fd = memfd_create("kinf-mcp-answer", MFD_CLOEXEC);
 	if (stage->in_fd < 0 || stage->out_fd < 0)
 		return err_set(-errno, "a file in memory");
-	ssize_t n = pwrite(stage->in_fd, stage->body.data, stage->body.size, 0);
-	return n == (ssize_t)stage->body.size ? 0 : err_set(n < 0 ? -errno : -EIO, "a message");
+	ssize_t n = pwrite(stage->in_fd, message.data, message.size, 0);
+	return n == (ssize_t)message.size ? 0 : err_set(n < 0 ? -errno : -EIO, "a message");
 }
 
 /* Puts the headers of the protocol and the marks of CGI into WORDS, for the environment. */
@@ -162,7 +160,7 @@ static int mcp_start(struct answer_request *request, struct mcp_stage *stage)
 {
 	struct buf words[MCP_WORDS] = {{0}};
 	size_t n = 0, k = 0;
-	int r = mcp_make_files(stage);
+	int r = mcp_make_files(stage, buf_bytes(&request->body));
 
 	while (environ[n])
 		n++;
@@ -180,7 +178,6 @@ static int mcp_start(struct answer_request *request, struct mcp_stage *stage)
 	}
 	for (k = 0; k < MCP_WORDS; k++)
 		buf_release(&words[k]);
-	stage->end_ns = proc_monotonic_ns() + MCP_CALL_NS;
 	return r < 0 ? err_add(r, "starting '%s'", stage->mcp->program) : 0;
 }
 
@@ -241,6 +238,8 @@ static void mcp_turn(struct answer_request *request)
 	struct mcp_stage *stage = request->stage;
 	int ended, r = 0;
 
+	if (!stage->end_ns)
+		stage->end_ns = proc_monotonic_ns() + MCP_CALL_NS;
 	if (!stage->counted && mcp_take_place(stage))
 		r = mcp_start(request, stage);
 	if (r < 0) {
@@ -263,37 +262,11 @@ static void mcp_turn(struct answer_request *request)
 
 /* ---- the request ---------------------------------------------------------- */
 
-static void mcp_body(void *context)
-{
-	struct answer_request *request = context;
-	struct mcp_stage *stage = request->stage;
-	bool end;
-	struct bytes body = exchange_body(request->x, &end);
-	int r = 0;
-
-	buf_bytes_put(&stage->body, body);
-	exchange_body_take(request->x, body.size);
-	if (stage->body.size > MCP_BODY_MAX)
-		r = api_status_set(&request->status, 413, "RequestEntityTooLarge",
-			"the message is longer than 1 MiB");
-	if (r == 0)
-		r = buf_error(&stage->body);
-	if (r == 0 && !end)
-		return;
-	exchange_on_body(request->x, NULL, NULL);
-	stage->end_ns = proc_monotonic_ns() + MCP_CALL_NS;
-	if (r != 0)
-		answer_refuse(request, r);
-	else
-		mcp_turn(request);
-}
-
 static void mcp_dispatch(struct answer_request *request)
 {
-	struct exchange *x = request->x;
 	struct mcp_stage *stage;
 
-	if (!bytes_equal(x->method, BYTES_LIT("POST"))) {
+	if (!bytes_equal(request->x->method, BYTES_LIT("POST"))) {
 		answer_refuse(request, api_status_no_method(&request->status));
 		return;
 	}
@@ -306,9 +279,7 @@ static void mcp_dispatch(struct answer_request *request)
 	stage->in_fd = stage->out_fd = -1;
 	answer_set_stage(request, stage, mcp_stage_free);
 	request->resume = mcp_turn;
-	answer_park(request);
-	exchange_on_body(x, mcp_body, request);
-	mcp_body(request);
+	answer_take_body(request, MCP_BODY_MAX);
 }
 
 bool answer_is_mcp(const struct answer_request *request)

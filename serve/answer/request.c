@@ -75,6 +75,7 @@ void answer_request_free(struct answer_request **request)
 	if (q->feed)
 		catalog_release(&q->feed);
 	buf_release(&q->key);
+	buf_release(&q->body);
 	free(q->user);
 	free(q->reason);
 	api_status_release(&q->status);
@@ -128,6 +129,35 @@ void answer_wait(struct answer_request *request, bool soon)
 	request->is_waiting = true;
 	CHAIN_ADD(&worker->waiting, request);
 	serve_timer_set(&request->timer, soon ? now : now + ANSWER_RETRY_NS);
+}
+
+static void answer_body_came(void *context)
+{
+	struct answer_request *request = context;
+	bool end;
+	struct bytes body = exchange_body(request->x, &end);
+
+	buf_bytes_put(&request->body, body);
+	exchange_body_take(request->x, body.size);
+	int r = buf_error(&request->body);
+	if (r == 0 && request->body.size > request->body_max)
+		r = api_status_set(&request->status, 413, "RequestEntityTooLarge",
+			"Request entity too large: limit is %zu", request->body_max);
+	if (r == 0 && !end)
+		return;
+	exchange_on_body(request->x, NULL, NULL);
+	if (r == 0)
+		request->resume(request);
+	else
+		answer_refuse(request, r);
+}
+
+void answer_take_body(struct answer_request *request, size_t max)
+{
+	request->body_max = max;
+	answer_park(request);
+	exchange_on_body(request->x, answer_body_came, request);
+	answer_body_came(request);
 }
 
 /* ---- its questions ------------------------------------------------------- */

@@ -10,6 +10,7 @@
  *	discovery   /api, /apis, /version
  *	who         /kinf/who/
  *	mcp         /kinf/mcp: assistants
+ *	access      SelfSubjectAccessReviews: what the client may read
  *	forward     to the API server; waiting for a state
  *	authorize   may the client make the request?
  *	state       the state of a feed that a read shows, and its objects
@@ -75,7 +76,7 @@ struct answer_request {
 	struct api_status status;
 	bool gzip; /* the client accepts it */
 	bool pretty;
-	bool is_message; /* of /kinf/mcp: a POST that only reads */
+	bool is_message; /* a POST that only reads: mcp, access */
 	bool is_leaf;    /* another machine's kinf: bookmarks tell it how old the data is */
 	/* The decision. */
 	bool deciding, decided;
@@ -89,6 +90,9 @@ struct answer_request {
 	struct printer *printer; /* of tables */
 	/* The route: answers from the cache. */
 	void (*dispatch)(struct answer_request *request);
+	/* The body, of answer_take_body(). */
+	struct buf body;
+	size_t body_max;
 	/* The answering stage: its state, freed with the request. */
 	void *stage;
 	void (*free_stage)(void *stage);
@@ -125,6 +129,8 @@ void answer_park(struct answer_request *request);
 /* Calls request->resume after news or a few milliseconds, with SOON in the next turn of the loop.
  * Refuses the request without memory. */
 void answer_wait(struct answer_request *request, bool soon);
+/* Takes the whole body, of at most MAX bytes, into request->body; then calls request->resume. */
+void answer_take_body(struct answer_request *request, size_t max);
 /* Makes the request's timer, once. */
 int answer_timer_init(struct answer_request *request);
 

@@ -15,5 +15,8 @@ void answer_discovery(struct answer_request *request);
 /* who.c: returns true for /kinf/who/...; makes it a request to list all pods, for the decision. */
 bool answer_is_who(const struct answer_request *request);
 void answer_who(struct answer_request *request);
+/* access.c: returns true for a SelfSubjectAccessReview; answers it without the API server. */
+bool answer_is_access(const struct answer_request *request);
+void answer_access(struct answer_request *request);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/api/api_version.h"
 
+#include "serve/api/protobuf.h"
+
 #define VERSION_KEPT ((size_t)16 << 10)
-/* runtime.Unknown, after the magic; metav1.TypeMeta; ObjectMeta is field 1 of every object. */
-#define VERSION_MAGIC          BYTES("k8s\0", 4)
-#define UNKNOWN_TYPE           1
-#define UNKNOWN_RAW            2
+/* metav1.TypeMeta; ObjectMeta is field 1 of every object. */
 #define TYPE_KIND              2
 #define OBJECT_META            1
 #define OBJECT_META_RV         6
@@ -88,97 +87,21 @@ static void version_byte(struct api_version *v, char c)
 
 /* ---- protobuf ----------------------------------------------------------- */
 
-static bool version_varint(struct bytes *rest, uint64_t *ret_number)
-{
-	const uint8_t *p = rest->data;
-
-	*ret_number = 0;
-	for (size_t i = 0; i < rest->size && i < 10; i++) {
-		*ret_number |= (uint64_t)(p[i] & 0x7f) << (7 * i);
-		if (!(p[i] & 0x80)) {
-			*rest = BYTES(p + i + 1, rest->size - i - 1);
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Takes a field of MESSAGE: its bytes, those of a cut message as far as they have come, or its
- * number. Returns whether there is one. */
-static bool version_next(
-	struct bytes *message, uint64_t *ret_tag, struct bytes *ret_value, uint64_t *ret_number)
-{
-	size_t size = 0;
-
-	if (!version_varint(message, ret_tag))
-		return false;
-	switch (*ret_tag & 7) {
-	case 0:
-		*ret_value = BYTES_NONE;
-		return version_varint(message, ret_number);
-	case 1:
-		size = 8;
-		break;
-	case 2:
-		if (!version_varint(message, ret_number))
-			return false;
-		size = *ret_number < message->size ? (size_t)*ret_number : message->size;
-		break;
-	case 5:
-		size = 4;
-		break;
-	default:
-		return false;
-	}
-	if (size > message->size)
-		return false;
-	*ret_value = BYTES(message->data, size);
-	*message = BYTES((const uint8_t *)message->data + size, message->size - size);
-	return true;
-}
-
-/* Finds field WANTED, of bytes. */
-static bool version_field(struct bytes message, uint64_t wanted, struct bytes *ret_value)
-{
-	uint64_t tag, number;
-
-	while (version_next(&message, &tag, ret_value, &number))
-		if (tag == (wanted << 3 | 2))
-			return true;
-	return false;
-}
-
-/* Returns whether field WANTED is a number other than 0. */
-static bool version_is_set(struct bytes message, uint64_t wanted)
-{
-	uint64_t tag, number;
-	struct bytes value;
-
-	while (version_next(&message, &tag, &value, &number))
-		if (tag == wanted << 3)
-			return number != 0;
-	return false;
-}
-
 static void version_read_protobuf(struct api_version *v)
 {
-	struct bytes message = buf_bytes(&v->kept), type, kind = BYTES_NONE, raw, meta, rv;
+	struct bytes type, kind = BYTES_NONE, raw, meta, rv;
 
-	if (!bytes_starts(message, VERSION_MAGIC))
+	if (!protobuf_object(buf_bytes(&v->kept), &type, &raw) ||
+		!protobuf_field(raw, OBJECT_META, &meta))
 		return;
-	message = BYTES((const uint8_t *)message.data + 4, message.size - 4);
-	if (!version_field(message, UNKNOWN_TYPE, &type) ||
-		!version_field(message, UNKNOWN_RAW, &raw) ||
-		!version_field(raw, OBJECT_META, &meta))
-		return;
-	(void)version_field(type, TYPE_KIND, &kind);
+	(void)protobuf_field(type, TYPE_KIND, &kind);
 	bool list =
 		bytes_equal(kind, BYTES_LIT("Status")) ||
 		(kind.size > 4 && memcmp((const char *)kind.data + kind.size - 4, "List", 4) == 0);
-	v->terminating = !list && version_field(meta, OBJECT_META_DELETED, &rv);
-	v->lingers = !list && version_is_set(meta, OBJECT_META_GRACE);
-	v->finalized = !list && version_field(meta, OBJECT_META_FINALIZERS, &rv);
-	v->found = version_field(meta, list ? LIST_META_RV : OBJECT_META_RV, &rv) &&
+	v->terminating = !list && protobuf_field(meta, OBJECT_META_DELETED, &rv);
+	v->lingers = !list && protobuf_is_set(meta, OBJECT_META_GRACE);
+	v->finalized = !list && protobuf_field(meta, OBJECT_META_FINALIZERS, &rv);
+	v->found = protobuf_field(meta, list ? LIST_META_RV : OBJECT_META_RV, &rv) &&
 		   rv.size < sizeof(v->rv);
 	if (v->found) {
 		memcpy(v->rv, rv.data, rv.size);

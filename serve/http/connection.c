@@ -438,9 +438,8 @@ static bool connection_awaits_body(const struct http_connection *c)
 {
 	const struct http1 *h = &c->http1;
 
-	return c->protocol == &http1_protocol &&
-	       (h->state == HTTP1_BODY ||
-		       (h->body_open && !h->tunnel && h->stream && !h->stream->body.size));
+	return c->protocol == &http1_protocol && h->body_open && !h->tunnel && h->stream &&
+	       !h->stream->body.size;
 }
 
 /* Returns when the connection's patience ends. */

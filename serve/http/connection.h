@@ -47,7 +47,6 @@ struct stream {
 	void *gone_context;
 	struct buf body; /* of the request, not yet taken */
 	bool body_ended;
-	uint64_t passed; /* HTTP/2: dropped bytes of a body */
 	void (*on_body)(void *context);
 	void *body_context;
 	uint64_t sent; /* bytes of the answer's body */
@@ -108,7 +107,7 @@ extern const struct protocol http2_protocol;
 /* Switches C to the protocol. */
 int http2_start(struct http_connection *c);
 
-enum http1_state { HTTP1_HEAD, HTTP1_BODY, HTTP1_ANSWER, HTTP1_LAST };
+enum http1_state { HTTP1_HEAD, HTTP1_ANSWER, HTTP1_LAST };
 
 struct http1 {
 	enum http1_state state;

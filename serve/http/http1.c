@@ -70,8 +70,8 @@ static int http1_begin_request(
 	s->x.has_body = head->chunked || head->length;
 	h->continue_owed = head->expects_continue && s->x.has_body;
 	h->tunnel = false;
-	h->body_open = c->worker->shared->bodies && s->x.has_body;
-	h->state = c->worker->shared->bodies ? HTTP1_ANSWER : HTTP1_BODY;
+	h->body_open = s->x.has_body;
+	h->state = HTTP1_ANSWER;
 	s->body_ended = !s->x.has_body;
 	s->x.upgrade = head->upgrade && !s->x.has_body && head->version == EXCHANGE_HTTP_1_1 &&
 		       exchange_header(&s->x, "upgrade").data;
@@ -103,37 +103,6 @@ static int http1_take_head(struct http_connection *c)
 	return 1;
 }
 
-/* Drops the body. Returns: 0, more bytes are needed; 1, the body is complete; a negative error. */
-static int http1_take_body(struct http_connection *c)
-{
-	struct http1 *h = &c->http1;
-	size_t used = 0, data, size;
-
-	if (h->body_left > EXCHANGE_BODY_MAX)
-		return http1_refuse(c, 413, "Request entity too large: limit is 3145728");
-	if (!h->body_chunked) {
-		size = c->in.size < h->body_left ? c->in.size : (size_t)h->body_left;
-		buf_consume(&c->in, size);
-		h->body_left -= size;
-		return h->body_left == 0;
-	}
-	while (used < c->in.size && !chunks_ended(&h->chunks)) {
-		size_t n =
-			chunks_take(&h->chunks, c->in.data + used, c->in.size - used, &data, &size);
-
-		if (n == SIZE_MAX)
-			return http1_refuse(c, 400, "a chunk of the request's body is malformed");
-		h->body_left += size;
-		used += n;
-		if (h->body_left > EXCHANGE_BODY_MAX)
-			break;
-	}
-	buf_consume(&c->in, used);
-	if (h->body_left > EXCHANGE_BODY_MAX)
-		return http1_refuse(c, 413, "Request entity too large: limit is 3145728");
-	return chunks_ended(&h->chunks);
-}
-
 /* Moves bytes of c->in to the body of the stream, as far as it has room. */
 static int http1_move_body(struct http_connection *c)
 {
@@ -147,8 +116,12 @@ static int http1_move_body(struct http_connection *c)
 	} else if (h->body_chunked) {
 		used = chunks_take(&h->chunks, c->in.data, used, &data, &size);
 		if (used == SIZE_MAX) {
-			if (s->state != STREAM_ASKED)
-				return err_say(-EPROTO, "a chunk is malformed");
+			if (s->state != STREAM_ASKED) { /* the answer is on its way */
+				h->close = s->body_ended = true;
+				h->body_open = false;
+				buf_reset(&c->in);
+				return 0;
+			}
 			if (s->gone)
 				s->gone(s->gone_context);
 			s->gone = NULL;
@@ -220,17 +193,8 @@ static int http1_advance(struct http_connection *c)
 		else if (!c->began_ns)
 			c->began_ns = c->worker->now_ns;
 		r = c->in.size ? http1_take_head(c) : 0;
-		if (r > 0 && c->worker->shared->bodies)
+		if (r > 0)
 			stream_ask(h->stream);
-	}
-	if (r >= 0 && h->state == HTTP1_BODY) {
-		r = http1_take_body(c);
-		if (r > 0) {
-			h->state = HTTP1_ANSWER;
-			h->stream->x.began_ns = c->worker->now_ns;
-			h->stream->body_ended = true;
-			stream_ask(h->stream);
-		}
 	}
 	if (r >= 0 && h->state == HTTP1_ANSWER)
 		r = http1_pass_body(c);
@@ -355,9 +319,8 @@ static int http1_output(struct http_connection *c, struct buf *out)
 		http1_check_end(c);
 		r = 1;
 	}
-	if (h->continue_owed &&
-		(h->state == HTTP1_BODY || (h->state == HTTP1_ANSWER && h->stream->on_body &&
-						   h->stream->state == STREAM_ASKED))) {
+	if (h->continue_owed && h->state == HTTP1_ANSWER && h->stream->on_body &&
+		h->stream->state == STREAM_ASKED) {
 		buf_str(out, "HTTP/1.1 100 Continue\r\n\r\n");
 		h->continue_owed = false;
 	}

@@ -199,11 +199,7 @@ static void http2_ask(struct stream *s)
 	if (s->state != STREAM_REQUEST)
 		return;
 	s->x.began_ns = s->connection->worker->now_ns;
-	if (s->passed > EXCHANGE_BODY_MAX)
-		http2_refuse(s, 413, "RequestEntityTooLarge",
-			"Request entity too large: limit is 3145728");
-	else
-		stream_ask(s);
+	stream_ask(s);
 }
 
 static int http2_on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user_data)
@@ -220,7 +216,7 @@ static int http2_on_frame(nghttp2_session *session, const nghttp2_frame *frame, 
 	struct stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 	bool end = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
 
-	if (s && (end || c->worker->shared->bodies))
+	if (s)
 		http2_ask(s);
 	if (s && end && !s->body_ended) {
 		s->body_ended = true;
@@ -238,15 +234,13 @@ static int http2_on_data(nghttp2_session *session, uint8_t flags, int32_t id, co
 	(void)flags;
 	if (s && s->state < STREAM_BEGUN)
 		s->progress_ns = c->worker->now_ns;
-	if (s && c->worker->shared->bodies) {
+	if (s) {
 		/* The client's windows limit it. */
 		buf_put(&s->body, data, size);
 		if (buf_error(&s->body) < 0)
 			return NGHTTP2_ERR_CALLBACK_FAILURE;
 		stream_body_came(s);
-	} else if (s) {
-		s->passed += size;
-	} else if (c->worker->shared->bodies) {
+	} else {
 		(void)nghttp2_session_consume_connection(session, size);
 	}
 	return 0;
@@ -489,7 +483,7 @@ static nghttp2_session *http2_new_session(struct http_connection *c)
 		nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, http2_on_close);
 		/* Closed streams are kept for priorities only, and nothing here uses them. */
 		nghttp2_option_set_no_closed_streams(option, 1);
-		nghttp2_option_set_no_auto_window_update(option, c->worker->shared->bodies);
+		nghttp2_option_set_no_auto_window_update(option, 1);
 		if (nghttp2_session_server_new2(&session, callbacks, c, option) != 0)
 			session = NULL;
 	}
@@ -511,9 +505,8 @@ int http2_start(struct http_connection *c)
 	c->http2->session = http2_new_session(c);
 	if (!c->http2->session ||
 		nghttp2_submit_settings(c->http2->session, NGHTTP2_FLAG_NONE, settings, 2) ||
-		(c->worker->shared->bodies &&
-			nghttp2_session_set_local_window_size(
-				c->http2->session, NGHTTP2_FLAG_NONE, 0, HTTP2_BODIES_WINDOW))) {
+		nghttp2_session_set_local_window_size(
+			c->http2->session, NGHTTP2_FLAG_NONE, 0, HTTP2_BODIES_WINDOW)) {
 		nghttp2_session_del(c->http2->session);
 		free(c->http2);
 		c->http2 = NULL;

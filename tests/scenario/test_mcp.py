@@ -268,7 +268,7 @@ def test_a_request_of_http_is_checked(store):
     refused = http.post("{" * 100)
     assert (refused.status, refused.json["error"]["code"]) == (400, -32700)
     large = http.post("x" * (2 << 20))
-    assert (large.status, large.message) == (413, "the message is longer than 1 MiB")
+    assert (large.status, large.message) == (413, "Request entity too large: limit is 1048576")
     answer = store.serve.ask("/kinf/mcp")
     assert (answer.status, answer.headers["allow"]) == (405, "POST")
     # Over HTTP/2, and several at once: four are answered, the others wait.

@@ -494,6 +494,20 @@ def test_open_and_forward_exclude_each_other(workspace):
     assert "forward: on needs to know the client" in process.err_path.read_text()
 
 
+def test_without_the_api_server_reviews_are_answered_from_what_is_known(workspace):
+    """k9s asks one before each view."""
+    forward = Forward(workspace)
+    review = json.dumps({"spec": {"resourceAttributes": {"verb": "list", "resource": "pods"}}})
+
+    def ask():
+        return forward.ask("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "POST", review, content_type="application/json")
+
+    assert "kinf-serve" not in str(ask().json) and forward.api.times("POST", "/apis/authorization") == 1, "the API server's own"
+    forward.api.stop()
+    answer = ask()
+    assert (answer.status, answer.json["status"]) == (201, {"allowed": True})
+
+
 def test_without_the_api_server_its_discovery_documents_stay(workspace):
     forward = Forward(workspace)
     accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

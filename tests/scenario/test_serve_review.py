@@ -3,6 +3,7 @@
 by its own account."""
 
 import http.client
+import json
 import ssl
 
 import pytest
@@ -133,6 +134,46 @@ def test_a_namespace_is_in_itself(review):
     assert denied.message == 'namespaces "shop" is forbidden: User "u3" cannot get resource "namespaces" in API group "" in the namespace "shop"'
     denied = review.ask("/api/v1/namespaces", token="T3")
     assert denied.message == 'namespaces is forbidden: User "u3" cannot list resource "namespaces" in API group "" at the cluster scope'
+
+
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+def field(number, value):
+    """A field of protobuf, shorter than 128 bytes."""
+    return bytes([number << 3 | 2, len(value)]) + value
+
+
+def test_a_client_may_ask_what_it_may_read(review):
+    """As k9s does before each view, in protobuf, and kubectl auth can-i."""
+    numbers = {"namespace": 1, "verb": 2, "group": 3, "resource": 5, "name": 7}
+
+    def ask(attributes, token="T1"):
+        text = b"".join(field(numbers[name], value.encode()) for name, value in attributes.items())
+        unknown = field(1, field(1, b"authorization.k8s.io/v1") + field(2, b"SelfSubjectAccessReview")) + field(2, field(1, b"") + field(2, field(1, text)))
+        answers = [review.ask(REVIEWS, token=token, method="POST", body=body, Content_Type=content_type) for body, content_type in (
+            (json.dumps({"kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes}}), "application/json"),
+            (b"k8s\0" + unknown, "application/vnd.kubernetes.protobuf"))]
+        assert [answer.body for answer in answers] == [answers[0].body] * 2
+        return answers[0]
+
+    pods = {"namespace": "web", "verb": "list", "resource": "pods"}
+    answer = ask(pods)
+    assert (answer.status, answer.json) == (201, {
+        "kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {},
+        "spec": {"resourceAttributes": pods}, "status": {"allowed": True}})
+    for allowed, token, attributes in (
+            (True, "T1", pods | {"verb": "watch"}), (True, "T1", {"verb": "get", "resource": "secrets"}), (False, "T2", pods), (False, "T3", pods),
+            (True, "T3", pods | {"verb": "get", "name": "p1"}), (False, "T3", pods | {"verb": "get", "name": "p2"}), (False, "T1", {"verb": "list"})):
+        assert ask(attributes, token).json["status"]["allowed"] == allowed, (token, attributes)
+    for verb in ("delete", "create", "*"):
+        assert ask(pods | {"verb": verb}).json["status"] == {"allowed": False, "reason": "kinf-serve lets clients get, list and watch resources"}
+    assert ask(pods, "unknown").status == 401
+    for body, content_type, status in (
+            (b"", "application/json", 400), (b"[]", "application/json", 400), (b"{}", "application/json", 400), (b"{", "application/json", 400),
+            (b"k8s\0", "application/vnd.kubernetes.protobuf", 400), (b"k8s\0\x0a\xff", "application/vnd.kubernetes.protobuf", 400),
+            (b"x", "text/plain", 415), (b"{" + b" " * 70000, "application/json", 413)):
+        assert review.ask(REVIEWS, token="T1", method="POST", body=body, Content_Type=content_type).status == status, body[:9]
 
 
 def test_nobody_else_can_be_impersonated(review):

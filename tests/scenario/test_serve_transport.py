@@ -242,11 +242,15 @@ def test_bodies_are_passed_over(server):
         assert read_answer(connection)[0] == 200
 
 
-def test_s95_expected_continue_is_given(server):
+def test_s95_expected_continue_is_given_if_the_body_is_wanted(server):
+    head = b" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n"
     with server.raw() as connection:
-        connection.sendall(b"PUT /livez HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+        connection.sendall(b"POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews" + head)
         assert connection.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
         connection.sendall(b"abc")
+        assert read_answer(connection)[0] == 400
+    with server.raw() as connection:
+        connection.sendall(b"PUT /livez" + head)
         assert read_answer(connection)[0] == 405
 
 
@@ -275,10 +279,10 @@ REFUSED = {
     "bare CR": (400, b"GET /livez HTTP/1.1\r\nHost: x\r\nA: b\rc: d\r\n\r\n"),
     "blank before colon": (400, b"GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length : 4\r\n\r\n"),
     "no host": (400, b"GET /livez HTTP/1.1\r\n\r\n"),
-    "bad chunk": (400, b"POST /livez HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+    "bad chunk": (405, b"POST /livez HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
     "version": (505, b"GET /livez HTTP/3.0\r\nHost: x\r\n\r\n"),
     "no HTTP": (400, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"),
-    "huge body": (413, b"POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n"),
+    "huge body": (405, b"POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n"),
     "huge head": (431, b"GET /livez HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 70000 + b"\r\n\r\n"),
     "huge target": (431, b"GET /" + b"a" * 70000),
     "many fields": (431, b"GET /livez HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * 5000 + b"\r\n"),

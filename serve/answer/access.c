@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SelfSubjectAccessReviews, if the API server can't answer them: k9s and `kubectl auth can-i` ask them
+ * before they read. The client may get, list and watch what kinf-serve would let it, and nothing
+ * else.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/value/json.h"
+#include "common/value/yaml.h"
+#include "serve/answer/authorize.h"
+#include "serve/answer/verbs.h"
+#include "serve/api/api_protobuf.h"
+#include "serve/api/protobuf.h"
+
+#define REVIEW_GROUP    "authorization.k8s.io"
+#define REVIEW_RESOURCE "selfsubjectaccessreviews"
+#define ACCESS_BODY_MAX ((size_t)64 << 10)
+
+/* The fields of authorization/v1's messages. */
+#define REVIEW_SPEC     2
+#define SPEC_ATTRIBUTES 1
+
+/* The members of ResourceAttributes. Their field numbers begin with 1. */
+enum access_attribute {
+	ACCESS_NAMESPACE,
+	ACCESS_VERB,
+	ACCESS_GROUP,
+	ACCESS_VERSION,
+	ACCESS_RESOURCE,
+	ACCESS_SUBRESOURCE,
+	ACCESS_NAME,
+	ACCESS_MAX
+};
+static const char *const access_names[ACCESS_MAX] = {
+	"namespace", "verb", "group", "version", "resource", "subresource", "name"};
+
+struct access_stage {
+	struct buf attributes[ACCESS_MAX]; /* texts */
+};
+
+static void access_stage_free(void *stage)
+{
+	struct access_stage *s = stage;
+
+	for (size_t i = 0; i < ACCESS_MAX; i++)
+		buf_release(&s->attributes[i]);
+	free(s);
+}
+
+/* ---- the answer ----------------------------------------------------------- */
+
+static void access_put_attributes(const struct access_stage *stage, struct buf *out)
+{
+	const char *separator = "";
+
+	buf_str(out, "\"spec\":{\"resourceAttributes\":{");
+	for (size_t i = 0; i < ACCESS_MAX; i++) {
+		if (!stage->attributes[i].size)
+			continue;
+		buf_printf(out, "%s\"%s\":", separator, access_names[i]);
+		json_write_string(buf_bytes(&stage->attributes[i]), out);
+		separator = ",";
+	}
+	buf_str(out, "}},");
+}
+
+static void access_answer(struct answer_request *request, bool allowed, const char *reason)
+{
+	static const struct exchange_header headers[] = {
+		{BYTES_LIT("content-type"), BYTES_LIT("application/json")}};
+	CLEANUP(buf_release) struct buf json = BUF_INIT;
+
+	buf_str(&json, "{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"" REVIEW_GROUP
+		       "/v1\",\"metadata\":{},");
+	access_put_attributes(request->stage, &json);
+	buf_printf(&json, "\"status\":{\"allowed\":%s", allowed ? "true" : "false");
+	if (*reason) {
+		buf_str(&json, ",\"reason\":");
+		json_write_string(bytes_str(reason), &json);
+	}
+	buf_str(&json, "}}\n");
+	int r = buf_error(&json);
+	if (r < 0) {
+		answer_refuse(request, r);
+		return;
+	}
+	exchange_begin(request->x, 201, headers, 1);
+	exchange_send(request->x, buf_bytes(&json));
+	answer_request_free(&request);
+}
+
+static void access_decided(void *context, const struct auth_decision *decision)
+{
+	struct answer_request *request = context;
+
+	request->pending = NULL;
+	switch (decision->answer) {
+	case AUTH_UNAUTHENTICATED:
+		answer_refuse(request,
+			api_status_set(&request->status, 401, "Unauthorized", "Unauthorized"));
+		return;
+	case AUTH_UNAVAILABLE:
+		answer_refuse(request, api_status_set(&request->status, 503, "ServiceUnavailable",
+					       "%s", decision->reason));
+		return;
+	default:
+		access_answer(request, decision->answer == AUTH_ALLOWED, decision->reason);
+	}
+}
+
+/* ---- the question --------------------------------------------------------- */
+
+static bool access_read_protobuf(struct bytes text, struct access_stage *stage)
+{
+	struct bytes type, review, spec, attributes, value;
+
+	if (!protobuf_object(text, &type, &review) || !protobuf_field(review, REVIEW_SPEC, &spec) ||
+		!protobuf_field(spec, SPEC_ATTRIBUTES, &attributes))
+		return false;
+	for (size_t i = 0; i < ACCESS_MAX; i++)
+		if (protobuf_field(attributes, i + 1, &value))
+			buf_bytes_put(&stage->attributes[i], value);
+	return true;
+}
+
+static bool access_read_json(struct bytes text, struct access_stage *stage)
+{
+	CLEANUP(yaml_free) struct yaml *review = NULL;
+
+	if (!text.size)
+		return false;
+	if (yaml_parse(text.data, text.size, "review", &review) < 0) {
+		err_forget();
+		return false;
+	}
+	const struct yaml_node *spec = yaml_get(yaml_root(review), "spec"),
+			       *attributes = yaml_get(spec, "resourceAttributes");
+	for (size_t i = 0; i < ACCESS_MAX; i++) {
+		const char *value = yaml_text(attributes, access_names[i]);
+
+		buf_str(&stage->attributes[i], value ? value : "");
+	}
+	return attributes;
+}
+
+/* Reads the review in the body. Returns: 0; the HTTP status of a refusal; -ENOMEM. */
+static int access_read(struct answer_request *request, struct access_stage *stage)
+{
+	struct bytes type = exchange_header(request->x, "content-type"),
+		     text = buf_bytes(&request->body);
+	bool is_protobuf = bytes_starts(type, BYTES_LIT(API_PROTOBUF_TYPE));
+	int r = 0;
+
+	if (type.size && !is_protobuf && !bytes_starts(type, BYTES_LIT("application/json")))
+		return api_status_set(&request->status, 415, "UnsupportedMediaType",
+			"the body of the request was in an unknown format - accepted media types "
+			"include: application/json, " API_PROTOBUF_TYPE);
+	if (!(is_protobuf ? access_read_protobuf : access_read_json)(text, stage))
+		return api_status_set(&request->status, 400, "BadRequest",
+			"the object provided is no SelfSubjectAccessReview of a resource");
+	for (size_t i = 0; r == 0 && i < ACCESS_MAX; i++)
+		r = buf_error(&stage->attributes[i]);
+	return r;
+}
+
+static void access_go(struct answer_request *request)
+{
+	static const char *const verbs[] = {
+		[ANSWER_GET] = "get", [ANSWER_LIST] = "list", [ANSWER_WATCH] = "watch"};
+	struct access_stage *stage = request->stage;
+	struct api_path *path = &request->path;
+	int r = access_read(request, stage);
+
+	if (r != 0) {
+		answer_refuse(request, r);
+		return;
+	}
+	const char *text[ACCESS_MAX];
+	for (size_t i = 0; i < ACCESS_MAX; i++)
+		text[i] = buf_cstr(&stage->attributes[i]);
+	for (int i = ANSWER_GET; i <= ANSWER_WATCH; i++) {
+		if (!*text[ACCESS_RESOURCE] || strcmp(text[ACCESS_VERB], verbs[i]) != 0)
+			continue;
+		request->verb = (enum answer_verb)i;
+		path->group = text[ACCESS_GROUP];
+		path->version = text[ACCESS_VERSION];
+		path->resource = text[ACCESS_RESOURCE];
+		path->subresource = text[ACCESS_SUBRESOURCE];
+		path->namespace_ = text[ACCESS_NAMESPACE];
+		path->name = text[ACCESS_NAME];
+		answer_authorize_again(request, access_decided);
+		return;
+	}
+	access_answer(request, false, "kinf-serve lets clients get, list and watch resources");
+}
+
+bool answer_is_access(const struct answer_request *request)
+{
+	const struct api_path *path = &request->path;
+
+	return path->kind == API_PATH_RESOURCE && strcmp(path->group, REVIEW_GROUP) == 0 &&
+	       strcmp(path->version, "v1") == 0 && strcmp(path->resource, REVIEW_RESOURCE) == 0 &&
+	       !*path->name && bytes_equal(request->x->method, BYTES_LIT("POST"));
+}
+
+void answer_access(struct answer_request *request)
+{
+	struct access_stage *stage = calloc(1, sizeof(*stage));
+
+	if (!stage) {
+		answer_refuse(request, err_set(-ENOMEM, "a review"));
+		return;
+	}
+	answer_set_stage(request, stage, access_stage_free);
+	request->resume = access_go;
+	answer_take_body(request, ACCESS_BODY_MAX);
+}
