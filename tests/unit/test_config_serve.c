@@ -84,8 +84,8 @@ Test(config_serve, wrong_values_are_named)
 					    "'maybe'; on, off, yes and no mean the same"},
 		{"serve: {port: 1}",
 			"k.yaml:1: serve.port: unknown key; allowed here: listen, auth, "
-			"openRemote, tokenFile, tls, forward, freshness, at, replay, maxStaleness, "
-			"offlineGrace, separate, metrics, review, allow"},
+			"openRemote, tokenFile, tls, forward, freshness, at, replay, mcp, "
+			"maxStaleness, offlineGrace, separate, metrics, review, allow"},
 		{"serve: {tls: {cert: /c}}",
 			"k.yaml:1: serve: tls.cert and tls.key must be given together"},
 		{"serve: {auth: token}",
