@@ -39,6 +39,7 @@ struct mcp_call {
 	char *words[COMMAND_WORDS], *operands[ARGUMENTS_MAX];
 	size_t n, n_operands;
 	bool no_memory;
+	bool remote;     /* of a request of HTTP */
 	struct buf *out; /* the answer */
 };
 
@@ -221,6 +222,13 @@ static bool call_begin(struct mcp_call *call, const struct config_flags *flags)
 		buf_str(call->out, kinf_error(kinf));
 		return false;
 	}
+	if (fresh.has_secrets && call->remote && !call->tool->is_report) {
+		buf_str(call->out, call->resource
+					   ? "Secrets are not shown over the network"
+					   : "name a resource: over the network Secrets are not "
+					     "shown, and this store has some");
+		return false;
+	}
 	if (fresh.has_secrets && call->resource && call->refused) {
 		buf_printf(call->out,
 			"'%s' is refused for Secrets, whose values are not shown: use describe, or "
@@ -394,6 +402,7 @@ int mcp_call(const struct config_flags *flags, const char *name, const struct ya
 	if (!call.tool)
 		return NOT_FOUND;
 	*ret_failed = true;
+	call.remote = getenv("GATEWAY_INTERFACE");
 	call.resource = call.tool->resource;
 	call_words(&call, flags);
 	if (!call_read(&call, arguments) || !call_begin(&call, flags))

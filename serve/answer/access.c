@@ -145,7 +145,7 @@ static bool access_read_json(struct bytes text, struct access_stage *stage)
 
 		buf_str(&stage->attributes[i], value ? value : "");
 	}
-	return attributes;
+	return spec;
 }
 
 /* Reads the review in the body. Returns: 0; the HTTP status of a refusal; -ENOMEM. */
@@ -162,7 +162,7 @@ static int access_read(struct answer_request *request, struct access_stage *stag
 			"include: application/json, " API_PROTOBUF_TYPE);
 	if (!(is_protobuf ? access_read_protobuf : access_read_json)(text, stage))
 		return api_status_set(&request->status, 400, "BadRequest",
-			"the object provided is no SelfSubjectAccessReview of a resource");
+			"the object provided is no SelfSubjectAccessReview");
 	for (size_t i = 0; r == 0 && i < ACCESS_MAX; i++)
 		r = buf_error(&stage->attributes[i]);
 	return r;
@@ -184,13 +184,13 @@ static void access_go(struct answer_request *request)
 	for (size_t i = 0; i < ACCESS_MAX; i++)
 		text[i] = buf_cstr(&stage->attributes[i]);
 	for (int i = ANSWER_GET; i <= ANSWER_WATCH; i++) {
-		if (!*text[ACCESS_RESOURCE] || strcmp(text[ACCESS_VERB], verbs[i]) != 0)
+		if (!*text[ACCESS_RESOURCE] || *text[ACCESS_SUBRESOURCE] ||
+			strcmp(text[ACCESS_VERB], verbs[i]) != 0)
 			continue;
 		request->verb = (enum answer_verb)i;
 		path->group = text[ACCESS_GROUP];
 		path->version = text[ACCESS_VERSION];
 		path->resource = text[ACCESS_RESOURCE];
-		path->subresource = text[ACCESS_SUBRESOURCE];
 		path->namespace_ = text[ACCESS_NAMESPACE];
 		path->name = text[ACCESS_NAME];
 		answer_authorize_again(request, access_decided);

@@ -70,6 +70,10 @@ int answer_open(const struct answer_options *options, struct answer **ret_answer
 	if (options->config->serve.replay && !options->config->serve.at)
 		return err_say(
 			ERR_CONFIG, "a replay needs a moment to begin at: --at, or serve.at");
+	if (options->config->serve.at && options->config->serve.mcp)
+		return err_say(ERR_CONFIG,
+			"serve.at shows the past, and mcp: on the present: set one "
+			"of them only");
 	int r = options->config->serve.mcp ? mcp_open(options->config->store, &answer->mcp) : 0;
 	if (r < 0)
 		return r;

@@ -236,15 +236,17 @@ static bool mcp_take_place(struct mcp_stage *stage)
 static void mcp_turn(struct answer_request *request)
 {
 	struct mcp_stage *stage = request->stage;
-	int ended, r = 0;
+	int ended = 0, r = 0;
 
 	if (!stage->end_ns)
 		stage->end_ns = proc_monotonic_ns() + MCP_CALL_NS;
-	if (!stage->counted && mcp_take_place(stage))
+	if (!stage->counted && mcp_take_place(stage)) {
+		stage->end_ns = proc_monotonic_ns() + MCP_CALL_NS;
 		r = mcp_start(request, stage);
+	}
 	if (r < 0) {
 		answer_refuse(request, r);
-	} else if (stage->pid && waitpid(stage->pid, &ended, WNOHANG) == stage->pid) {
+	} else if (stage->pid && waitpid(stage->pid, &ended, WNOHANG) != 0) {
 		stage->pid = 0;
 		mcp_send(request, stage, ended);
 	} else if (proc_monotonic_ns() < stage->end_ns) {
@@ -268,6 +270,11 @@ static void mcp_dispatch(struct answer_request *request)
 
 	if (!bytes_equal(request->x->method, BYTES_LIT("POST"))) {
 		answer_refuse(request, api_status_no_method(&request->status));
+		return;
+	}
+	if (exchange_header(request->x, "origin").data) {
+		answer_refuse(request, api_status_set(&request->status, 403, "Forbidden",
+					       "requests of web pages are refused"));
 		return;
 	}
 	stage = calloc(1, sizeof(*stage));

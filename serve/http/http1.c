@@ -116,6 +116,8 @@ static int http1_move_body(struct http_connection *c)
 	} else if (h->body_chunked) {
 		used = chunks_take(&h->chunks, c->in.data, used, &data, &size);
 		if (used == SIZE_MAX) {
+			if (s->state != STREAM_ASKED && s->on_body)
+				return err_say(-EPROTO, "a chunk is malformed");
 			if (s->state != STREAM_ASKED) { /* the answer is on its way */
 				h->close = s->body_ended = true;
 				h->body_open = false;

@@ -276,6 +276,9 @@ void exchange_begin(struct exchange *x, int status, const struct exchange_header
 	if (status == 401 && c->peer.certificate && !c->draining &&
 		!tls_session_is_trusted(c->peer.certificate))
 		connection_drain(c, c->finish_ns);
+	/* The bytes that came before: a client may fill its window before it reads. */
+	if (!s->on_body && s->body.size && status != 101)
+		exchange_body_take(x, s->body.size);
 }
 
 void exchange_send(struct exchange *x, struct bytes body)

@@ -176,16 +176,27 @@ def test_the_tools_print_what_the_commands_print(either, store):
     assert either.text("get", resource="pods", namespace="none") == "No resources found in none namespace.\n"
 
 
-def test_values_of_secrets_are_not_shown(either):
+def test_values_of_secrets_are_not_shown(client):
     for arguments in ({"output": "yaml"}, {"output": "json", "name": "s", "namespace": "web"}, {"sort_by": "data.password"}, {"fields": "data.password=x"}):
         for name in ("secrets", "secret", "Secret"):
-            assert "is refused for Secrets" in either.error("get", resource=name, **arguments)
-    assert "is refused for Secrets" in either.error("count", resource="secrets", index="password")
+            assert "is refused for Secrets" in client.error("get", resource=name, **arguments)
+    assert "is refused for Secrets" in client.error("count", resource="secrets", index="password")
     for name in ("pods,secrets", "secrets/s", "all", ""):
-        assert "is not one resource" in either.error("get", resource=name, output="yaml")
-    shown = either.text("get", resource="secrets") + either.text("describe", resource="secret", name="s", namespace="web")
-    shown += either.text("history", resource="secret", name="s", namespace="web") + either.text("changes")
+        assert "is not one resource" in client.error("get", resource=name, output="yaml")
+    shown = client.text("get", resource="secrets") + client.text("describe", resource="secret", name="s", namespace="web")
+    shown += client.text("history", resource="secret", name="s", namespace="web") + client.text("changes")
     assert "password:  7 bytes" in shown and "aHVudGVyMg" not in shown and "hunter2" not in shown
+
+
+def test_over_the_network_secrets_are_not_shown_at_all(store):
+    http = HttpClient(store.serve)
+    for tool, arguments in (("get", {}), ("describe", {"name": "s", "namespace": "web"}), ("history", {"name": "s", "namespace": "web"}), ("changes", {}), ("count", {})):
+        for name in ("secrets", "Secret"):
+            assert http.error(tool, resource=name, **arguments) == "Secrets are not shown over the network"
+    assert http.error("changes").startswith("name a resource: over the network Secrets are not shown")
+    assert " pods web/front" in http.text("changes", resource="pods")
+    page = http.post('{"id":1,"method":"ping"}', Origin="https://example.com")
+    assert (page.status, page.message) == (403, "requests of web pages are refused")
 
 
 def test_a_long_answer_is_cut_and_says_so(client):

@@ -146,7 +146,7 @@ def field(number, value):
 
 def test_a_client_may_ask_what_it_may_read(review):
     """As k9s does before each view, in protobuf, and kubectl auth can-i."""
-    numbers = {"namespace": 1, "verb": 2, "group": 3, "resource": 5, "name": 7}
+    numbers = {"namespace": 1, "verb": 2, "group": 3, "resource": 5, "subresource": 6, "name": 7}
 
     def ask(attributes, token="T1"):
         text = b"".join(field(numbers[name], value.encode()) for name, value in attributes.items())
@@ -164,7 +164,7 @@ def test_a_client_may_ask_what_it_may_read(review):
         "spec": {"resourceAttributes": pods}, "status": {"allowed": True}})
     for allowed, token, attributes in (
             (True, "T1", pods | {"verb": "watch"}), (True, "T1", {"verb": "get", "resource": "secrets"}), (False, "T2", pods), (False, "T3", pods),
-            (True, "T3", pods | {"verb": "get", "name": "p1"}), (False, "T3", pods | {"verb": "get", "name": "p2"}), (False, "T1", {"verb": "list"})):
+            (True, "T3", pods | {"verb": "get", "name": "p1"}), (False, "T3", pods | {"verb": "get", "name": "p2"}), (False, "T1", {"verb": "list"}), (False, "T1", pods | {"verb": "get", "subresource": "log"})):
         assert ask(attributes, token).json["status"]["allowed"] == allowed, (token, attributes)
     for verb in ("delete", "create", "*"):
         assert ask(pods | {"verb": verb}).json["status"] == {"allowed": False, "reason": "kinf-serve lets clients get, list and watch resources"}
