@@ -174,6 +174,24 @@ static int serve_share_directory(const struct serve *serve)
 	return 0;
 }
 
+/* Checks that the store has the rights that the directory, the socket and the decisions were given at
+ * the start. The reflector may give the store to a group just after it. */
+static int serve_check_rights(const struct serve *serve)
+{
+	struct stat store, ours;
+
+	if (fstat(home_fd(serve->home), &store) < 0 || fstat(serve->directory_fd, &ours) < 0)
+		return err_set(
+			-errno, "looking at the rights of the store '%s'", home_path(serve->home));
+	if (store.st_gid == ours.st_gid &&
+		(store.st_mode & 0040) == (home_file_mode(serve->home) & 0040))
+		return 0;
+	return err_say(ERR_MOVED,
+		"the store '%s' was given to another group: kinf-serve ends, and has its rights "
+		"when it is started again",
+		home_path(serve->home));
+}
+
 /* Opens STORE/serve and takes the lock: one kinf-serve runs on a store. */
 static int serve_open_directory(struct serve *serve)
 {
@@ -744,6 +762,8 @@ static int main_loop(struct serve *serve)
 	while (serve_hangs(serve) ? !daemon->stop : daemon_tick(daemon) >= 0) {
 		if (daemon_second(daemon)) {
 			int r = home_check(serve->home);
+			if (r == 0)
+				r = serve_check_rights(serve);
 			if (r < 0)
 				return r;
 			serve_report(serve);
