@@ -142,10 +142,10 @@ struct exchange {
 };
 
 /*
- * The request's body. The transport keeps at most EXCHANGE_ROOM bytes of
- * it, and reads on after exchange_body_take(). A body without a reader is dropped once the answer
- * has begun. After exchange_begin() with status 101 it is the client's side of the tunnel, and its
- * end the connection's.
+ * The request's body. The transport keeps at most EXCHANGE_ROOM bytes of it, and reads on after
+ * exchange_body_take(). A body without a reader is dropped once the answer has begun. After
+ * exchange_begin() with status 101 it is the client's side of the tunnel, and its end the
+ * connection's.
  */
 /* Returns the bytes so far. RET_END: no others will come. */
 struct bytes exchange_body(const struct exchange *x, bool *ret_end);

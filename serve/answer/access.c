@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SelfSubjectAccessReviews, if the API server can't answer them: k9s and `kubectl auth can-i` ask them
- * before they read. The client may get, list and watch what kinf-serve would let it, and nothing
- * else.
+ * SelfSubjectAccessReviews, if the API server can't answer them: k9s and `kubectl auth can-i` ask
+ * them before they read. The client may get, list and watch what kinf-serve would let it, and
+ * nothing else.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -119,10 +119,10 @@ static bool access_read_protobuf(struct bytes text, struct access_stage *stage)
 {
 	struct bytes type, review, spec, attributes, value;
 
-	if (!protobuf_object(text, &type, &review) || !protobuf_field(review, REVIEW_SPEC, &spec) ||
-		!protobuf_field(spec, SPEC_ATTRIBUTES, &attributes))
+	if (!protobuf_object(text, &type, &review) || !protobuf_field(review, REVIEW_SPEC, &spec))
 		return false;
-	for (size_t i = 0; i < ACCESS_MAX; i++)
+	bool of_resource = protobuf_field(spec, SPEC_ATTRIBUTES, &attributes);
+	for (size_t i = 0; of_resource && i < ACCESS_MAX; i++)
 		if (protobuf_field(attributes, i + 1, &value))
 			buf_bytes_put(&stage->attributes[i], value);
 	return true;

@@ -169,6 +169,10 @@ def test_a_client_may_ask_what_it_may_read(review):
     for verb in ("delete", "create", "*"):
         assert ask(pods | {"verb": verb}).json["status"] == {"allowed": False, "reason": "kinf-serve lets clients get, list and watch resources"}
     assert ask(pods, "unknown").status == 401
+    of_no_resource = [review.ask(REVIEWS, token="T1", method="POST", body=body, Content_Type=content_type) for body, content_type in (
+        (b'{"spec": {"nonResourceAttributes": {"path": "/healthz", "verb": "get"}}}', "application/json"),
+        (b"k8s\0" + field(1, b"") + field(2, field(2, field(2, field(1, b"/healthz")))), "application/vnd.kubernetes.protobuf"))]
+    assert [(answer.status, answer.json["status"]["allowed"]) for answer in of_no_resource] == [(201, False)] * 2
     for body, content_type, status in (
             (b"", "application/json", 400), (b"[]", "application/json", 400), (b"{}", "application/json", 400), (b"{", "application/json", 400),
             (b"k8s\0", "application/vnd.kubernetes.protobuf", 400), (b"k8s\0\x0a\xff", "application/vnd.kubernetes.protobuf", 400),
