@@ -42,6 +42,7 @@
 #define WAIT_MS           200 /* the longest sleep */
 #define ACCEPT_PAUSE_NS   (UINT64_C(100) * 1000000)
 #define RENEW_PAUSE_NS    (UINT64_C(10) * 1000000000)
+#define COMPLAIN_NS       (UINT64_C(60) * 1000000000)
 #define ACCEPTS_AT_ONCE   256
 #define DESCRIPTORS_SPARE 256 /* for the store, and for decisions */
 /* freed bytes since the last trim */
@@ -64,8 +65,9 @@ struct serve {
 	struct serve_worker *workers[SERVE_WORKERS_MAX];
 	unsigned n_workers;
 	size_t connections_max;
-	uint64_t accept_at_ns; /* after a failed accept: when to try again */
-	uint64_t renew_at_ns;  /* when to look at the certificates again */
+	uint64_t accept_at_ns;   /* after a failed accept: when to try again */
+	uint64_t renew_at_ns;    /* when to look at the certificates again */
+	uint64_t complain_at_ns; /* from when on a connection that is not taken is logged again */
 	uint64_t reported_connections, reported_watches; /* as the status page has them */
 	uint64_t freed, trimmed; /* worker.freed of all: a second ago, at the last trim */
 };
@@ -630,6 +632,17 @@ static void serve_trim(struct serve *serve)
 
 /* ---- the main thread's turns -------------------------------------------- */
 
+/* Limits the lines about connections that are not taken: a client may open thousands a second. */
+static bool serve_may_complain(struct serve *serve)
+{
+	uint64_t now = proc_monotonic_ns();
+
+	if (now < serve->complain_at_ns)
+		return false;
+	serve->complain_at_ns = now + COMPLAIN_NS;
+	return true;
+}
+
 /* Gives the connection to the worker with the fewest. */
 static void serve_give(struct serve *serve, const struct listener *listener, int fd)
 {
@@ -651,7 +664,8 @@ static void serve_give(struct serve *serve, const struct listener *listener, int
 	}
 	const char *why = "connections";
 	metric_add(metrics_cell(serve->shared.metrics, METRIC_REFUSED, &why), 1);
-	LOG(serve_full, .connections = total);
+	if (serve_may_complain(serve))
+		LOG(serve_full, .connections = total);
 	(void)close(fd);
 }
 
@@ -663,7 +677,8 @@ static void serve_accept(struct serve *serve, const struct listener *listener)
 		if (fd == -EAGAIN)
 			return;
 		if (fd < 0) {
-			LOG(serve_accept_failed, .error = err_text(fd));
+			if (serve_may_complain(serve))
+				LOG(serve_accept_failed, .error = err_text(fd));
 			serve->accept_at_ns = proc_monotonic_ns() + ACCEPT_PAUSE_NS;
 			return;
 		}

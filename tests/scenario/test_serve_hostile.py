@@ -326,6 +326,7 @@ def test_connections_beyond_the_limit_are_closed_at_once_and_the_others_go_on(wo
             refused += 1
             connection.close()
     assert len(held) == 700 - 256 and refused == 256
+    assert simulated.log.count("serve_full") == 1
     for connection in held[::10]:
         connection.sendall(REQUEST)
         assert read_answer(connection)[2] == b"ok"
