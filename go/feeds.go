@@ -39,7 +39,7 @@ type Feed struct {
 	LastContact              time.Time // of the newest stored event, bookmark or list
 	phase                    uint32
 	listing                  bool   // its first list is under way, or was not indexed so far
-	last                     uint64 // its newest record
+	last, trimmed            uint64 // its newest record; the log has all after this one
 	contact                  moment
 }
 
@@ -69,7 +69,7 @@ func readDefinition(key, row []byte) (*definition, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := msgpack.Map(slices.Clone(content)) // the texts alias it
+	m, err := msgpack.Map(content, true)
 	if err != nil {
 		return nil, say(ErrCorrupt, "journal: the definition of a feed is damaged: %v", err)
 	}
@@ -180,7 +180,7 @@ func (s *Snapshot) fillFeed(k *knownFeed) (different bool) {
 	shown, synced := c.phase != phaseRemoved, f.Synced()
 	f.Event = row.visible(s.indexMeta.taken)
 	f.Objects = row.objects
-	f.phase, f.last, f.contact = c.phase, c.last, c.contact
+	f.phase, f.last, f.trimmed, f.contact = c.phase, c.last, c.trimmed, c.contact
 	f.listing = !f.Synced() && (c.phase == phaseListing || c.firstList != 0)
 	if c.contact.real != 0 {
 		f.LastContact = time.Unix(0, int64(c.contact.real))

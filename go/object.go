@@ -16,6 +16,7 @@ type Object struct {
 	Event           uint64 // number of the record that holds this version
 	Feed            uint32 // id of the feed it is of
 	body            []byte
+	apart           bool
 }
 
 // Namespace returns the namespace, "" for kinds without.
@@ -34,15 +35,23 @@ func (o *Object) Name() string { return o.Key[strings.IndexByte(o.Key, '/')+1:] 
 // empty for a deletion found by a list, whose last state is not known.
 func (o *Object) Raw() []byte { return o.body }
 
+// Apart returns the object for values that are kept for long: they share no memory with it, so they do not
+// keep all of it.
+func (o *Object) Apart() *Object {
+	apart := *o
+	apart.ResourceVersion, apart.apart = strings.Clone(o.ResourceVersion), true
+	return &apart
+}
+
 // Into decodes the object into a typed one, such as a *corev1.Pod, which should be empty; into a
 // *metav1.PartialObjectMetadata it decodes the metadata alone. Names of fields are compared exactly, as
-// Kubernetes does. The strings share the object's memory.
-func (o *Object) Into(v any) error { return o.result(msgpack.Decode(o.body, v)) }
+// Kubernetes does. The strings share the object's memory, unless it is Apart.
+func (o *Object) Into(v any) error { return o.result(msgpack.Decode(o.body, v, o.apart)) }
 
 // Unstructured decodes the object into a new map, with numbers as the JSON decoder of Kubernetes gives
 // them: int64 where they are integers that fit, else float64.
 func (o *Object) Unstructured() (map[string]any, error) {
-	m, err := msgpack.Map(o.body)
+	m, err := msgpack.Map(o.body, o.apart)
 	return m, o.result(err)
 }
 

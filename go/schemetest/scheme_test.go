@@ -43,7 +43,7 @@ func TestEveryTypeOfTheScheme(t *testing.T) {
 			body := msgpack.FromJSON(text)
 			want, got := reflect.New(of).Interface(), reflect.New(of).Interface()
 			wanted := sjson.UnmarshalCaseSensitivePreserveInts(text, want)
-			err = msgpack.Decode(body, got)
+			err = msgpack.Decode(body, got, false)
 			if (err == nil) != (wanted == nil) {
 				t.Fatalf("%s: %v, not %v\n%s", kind, err, wanted, text)
 			}
@@ -58,7 +58,7 @@ func TestEveryTypeOfTheScheme(t *testing.T) {
 			if err := sjson.UnmarshalCaseSensitivePreserveInts(text, &tree); err != nil {
 				t.Fatal(err)
 			}
-			if m, err := msgpack.Map(body); err != nil || !reflect.DeepEqual(m, tree) {
+			if m, err := msgpack.Map(body, false); err != nil || !reflect.DeepEqual(m, tree) {
 				t.Fatalf("%s: %v\n%v\n%v", kind, err, m, tree)
 			}
 		}

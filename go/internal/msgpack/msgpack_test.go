@@ -5,6 +5,7 @@ package msgpack
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand"
 	"net/netip"
@@ -73,7 +74,7 @@ func TestTypedIsAsByJSON(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &want); err != nil {
 			t.Fatal(err)
 		}
-		if err := Decode(body(t, text), &got); err != nil {
+		if err := Decode(body(t, text), &got, false); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 		// RawMessage keeps the text; integers in an any are int64 here.
@@ -89,6 +90,28 @@ func TestTypedIsAsByJSON(t *testing.T) {
 	}
 }
 
+// What does not alias its body stays as it is when the body's memory is used for something else.
+func TestOwnMemory(t *testing.T) {
+	for _, text := range documents {
+		var aliases, own outer
+		b := body(t, text)
+		if err := errors.Join(Decode(bytes.Clone(b), &aliases, false), Decode(b, &own, true)); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		again := body(t, text)
+		m, err := Map(again, true)
+		want, wantErr := Map(body(t, text), false)
+		if err = errors.Join(err, wantErr); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		clear(b)
+		clear(again)
+		if !reflect.DeepEqual(own, aliases) || !reflect.DeepEqual(m, want) {
+			t.Errorf("%s:\n%+v\n%+v\n%v", text, own, aliases, m)
+		}
+	}
+}
+
 func TestMismatchesAreErrors(t *testing.T) {
 	for _, text := range []string{`{"inner":1}`, `{"labels":{"a":1}}`, `{"narrow":128}`, `{"wide":-1}`, `{"narrow":1.5}`,
 		`{"bytes":"%"}`, `{"time":"yesterday"}`, `{"strings":"a"}`, `{"numbers":{"x":1}}`, `{"pair":{}}`, `{"hidden":[]}`, `[]`} {
@@ -96,12 +119,12 @@ func TestMismatchesAreErrors(t *testing.T) {
 		if json.Unmarshal([]byte(text), &want) == nil {
 			t.Fatalf("%s is no mismatch", text)
 		}
-		if err := Decode(body(t, text), &got); err == nil {
+		if err := Decode(body(t, text), &got, false); err == nil {
 			t.Errorf("%s: no error", text)
 		}
 	}
 	var m map[string]string
-	if Decode(body(t, `{}`), m) == nil || Decode(body(t, `{}`), nil) == nil {
+	if Decode(body(t, `{}`), m, false) == nil || Decode(body(t, `{}`), nil, false) == nil {
 		t.Error("no pointer, and no error")
 	}
 }
@@ -111,7 +134,7 @@ func TestNumbersOfMaps(t *testing.T) {
 		"9223372036854775807": int64(math.MaxInt64), "-9223372036854775808": int64(math.MinInt64),
 		"18446744073709551615": 18446744073709551615.0, "12345678901234567890123": 12345678901234567890123.0,
 		"100000000000000000000": 1e20, "0.1": 0.1, "-33": int64(-33), "200": int64(200), "70000": int64(70000)} {
-		m, err := Map(body(t, `{"n":`+text+`}`))
+		m, err := Map(body(t, `{"n":`+text+`}`), false)
 		if err != nil || !reflect.DeepEqual(m["n"], want) {
 			t.Errorf("%s: %T %v, %v", text, m["n"], m["n"], err)
 		}
@@ -134,12 +157,12 @@ func TestAnyBytes(t *testing.T) {
 			}
 			b = b[:len(b)-random.Intn(2)*random.Intn(len(b))]
 			var o outer
-			_ = Decode(b, &o)
-			_, _ = Map(b)
+			_ = Decode(b, &o, false)
+			_, _ = Map(b, false)
 			_, _ = JSON(b)
 		}
 	}
-	if _, err := Map(bytes.Repeat([]byte{0x91}, 1000)); err == nil {
+	if _, err := Map(bytes.Repeat([]byte{0x91}, 1000), false); err == nil {
 		t.Error("a thousand levels")
 	}
 }

@@ -80,14 +80,14 @@ var (
 )
 
 // Decode decodes a document into a variable, as encoding/json would its JSON, but with names of fields
-// compared exactly, and integers in an any as int64.
-func Decode(body []byte, v any) (err error) {
+// compared exactly, and integers in an any as int64. Strings of the variable alias the body unless own.
+func Decode(body []byte, v any, own bool) (err error) {
 	defer catch(&err)
 	pointer := reflect.ValueOf(v)
 	if pointer.Kind() != reflect.Pointer || pointer.IsNil() {
 		return fmt.Errorf("a %T is no pointer to decode into", v)
 	}
-	d := decoder{b: body}
+	d := decoder{b: body, own: own}
 	functionFor(pointer.Type().Elem())(&d, pointer.UnsafePointer())
 	if d.i != len(body) {
 		return ErrMalformed
@@ -171,7 +171,7 @@ func scalarFunction(t reflect.Type) decodeFn {
 	case reflect.String:
 		return func(d *decoder, p unsafe.Pointer) {
 			if d.kind() == kindString {
-				*(*string)(p) = d.str()
+				*(*string)(p) = d.text()
 			} else if !d.null() {
 				d.mismatch(t)
 			}
@@ -367,7 +367,7 @@ func mapFunction(t reflect.Type) decodeFn {
 		}
 		k, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem())
 		for ; n > 0; n-- {
-			key(k, d.str())
+			key(k, d.text())
 			value.Elem().SetZero() // of the entry before
 			fn(d, value.UnsafePointer())
 			m.SetMapIndex(k, value.Elem())
@@ -389,10 +389,10 @@ func (d *decoder) stringMap(to *map[string]string) {
 		*to = make(map[string]string, n)
 	}
 	for ; n > 0; n-- {
-		key := d.str()
+		key := d.text()
 		value := ""
 		if d.kind() == kindString {
-			value = d.str()
+			value = d.text()
 		} else if !d.null() {
 			d.mismatch(reflect.TypeFor[string]())
 		}
@@ -575,7 +575,7 @@ func knownFunction(t reflect.Type) decodeFn {
 			return func(d *decoder, p unsafe.Pointer) {
 				if d.kind() == kindString {
 					*(*int64)(unsafe.Add(p, kind.Offset)) = 1
-					*(*string)(unsafe.Add(p, text.Offset)) = d.str()
+					*(*string)(unsafe.Add(p, text.Offset)) = d.text()
 					return
 				}
 				*(*int64)(unsafe.Add(p, kind.Offset)) = 0

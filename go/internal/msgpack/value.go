@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package msgpack decodes the bodies of the store (FORMAT.md, Bodies) into Go values. Strings of the
-// result alias the body, which must lie in Go's memory and never change.
+// result may alias the body, which must lie in Go's memory and never change.
 package msgpack
 
 import (
@@ -9,6 +9,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 	"unsafe"
 )
 
@@ -22,6 +23,7 @@ type decoder struct {
 	b       []byte
 	i       int
 	depth   int
+	own     bool // strings that are given out do not alias b
 	scratch []byte
 }
 
@@ -116,22 +118,31 @@ func (d *decoder) kind() kind {
 	return kindNil
 }
 
-func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+func alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func (d *decoder) str() string {
 	c := d.next()
 	switch {
 	case c&0xe0 == 0xa0:
-		return text(d.take(int(c & 0x1f)))
+		return alias(d.take(int(c & 0x1f)))
 	case c == 0xd9:
-		return text(d.take(d.n8()))
+		return alias(d.take(d.n8()))
 	case c == 0xda:
-		return text(d.take(d.n16()))
+		return alias(d.take(d.n16()))
 	case c == 0xdb:
-		return text(d.take(d.n32()))
+		return alias(d.take(d.n32()))
 	}
 	fail(ErrMalformed)
 	return ""
+}
+
+// text is a string to give out.
+func (d *decoder) text() string {
+	s := d.str()
+	if d.own {
+		s = strings.Clone(s)
+	}
+	return s
 }
 
 // length reads the head of a map or an array, of n elements of at least size bytes.
@@ -203,7 +214,7 @@ func (d *decoder) number() string {
 	if d.next() != 1 {
 		fail(ErrMalformed)
 	}
-	return text(d.take(n))
+	return alias(d.take(n))
 }
 
 // numberOf converts the text of a number as the JSON decoder of Kubernetes does.
@@ -271,7 +282,7 @@ func (d *decoder) any() any {
 	case kindNumber:
 		return numberOf(d.number())
 	case kindString:
-		return d.str()
+		return d.text()
 	case kindArray:
 		d.enter()
 		list := make([]any, d.arrayLength())
@@ -289,7 +300,7 @@ func (d *decoder) object() map[string]any {
 	n := d.mapLength()
 	m := make(map[string]any, n)
 	for ; n > 0; n-- {
-		key := d.str()
+		key := d.text()
 		m[key] = d.any()
 	}
 	d.depth--
@@ -297,10 +308,10 @@ func (d *decoder) object() map[string]any {
 }
 
 // Map decodes a document into maps, slices and scalars: integers that fit are int64, other numbers
-// float64.
-func Map(body []byte) (m map[string]any, err error) {
+// float64. Its strings alias the body unless own.
+func Map(body []byte, own bool) (m map[string]any, err error) {
 	defer catch(&err)
-	d := decoder{b: body}
+	d := decoder{b: body, own: own}
 	if d.kind() != kindMap {
 		return nil, ErrMalformed
 	}
