@@ -222,7 +222,7 @@ func (i *Informer) pick(o *kinf.Object, epoch int) (object any, shared bool, err
 		object, err = i.decoder.read(o)
 		return object, false, err
 	}
-	if object, err = i.decoder.object(o); err != nil {
+	if object, err = i.decoder.object(o.Apart()); err != nil {
 		return nil, false, err
 	}
 	return i.objects.put(i, at, o, object), true, nil
@@ -307,8 +307,13 @@ func (x *indexes) listIn(patient bool, query kinf.Query) (items []any, err error
 		}
 		query.Namespace = i.scope.Namespace
 	}
+	keeps := i.objects != nil && !i.copies && query.LabelSelector == ""
 	err = i.read(patient, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
-		items, err = i.collect(now.epoch, s.List(f.Name, i.scope.narrow(query)))
+		if keeps {
+			items, err = i.listIn(s, f, now.epoch, query.Namespace)
+		} else {
+			items, err = i.collect(now.epoch, s.List(f.Name, i.scope.narrow(query)))
+		}
 		return err
 	})
 	if x.isEarly(err) {

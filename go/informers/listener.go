@@ -53,8 +53,11 @@ func (i *Informer) shared(at position, o *kinf.Object) (any, error) {
 	if object := i.objects.get(i, at); object != nil {
 		return object, nil
 	}
-	object, err := i.decoder.object(o)
-	if err == nil && i.wasRead.Load() {
+	if !i.wasRead.Load() {
+		return i.decoder.object(o)
+	}
+	object, err := i.decoder.object(o.Apart())
+	if err == nil {
 		object = i.objects.put(i, at, o, object)
 	}
 	return object, err

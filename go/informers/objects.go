@@ -4,13 +4,16 @@ package informers
 
 import (
 	"container/list"
+	"maps"
 	"sync"
+	"time"
 
 	"kinf"
 )
 
 // An ObjectCache keeps decoded objects for the reads and handlers of informers, those that were used
-// last. They are shared, so nobody may change them, as those of client-go's informers.
+// last, and lists that are asked for again and again. They are shared, so nobody may change them, as
+// those of client-go's informers.
 type ObjectCache struct {
 	mu      sync.Mutex
 	limit   int
@@ -19,15 +22,26 @@ type ObjectCache struct {
 	used    list.List // of *keptObject, the last used one first
 	// Versions that were read once, if reads are copies: those since the last change of the two, and before.
 	once, before map[objectVersion]struct{}
+	lists        map[listName]*keptList
+	swept        time.Time // when lists were looked through for unused ones
 }
 
 // onceMost is the size of each of the two.
 const onceMost = 4096
 
+// A list is kept until nobody has asked for it for so long.
+const listUnused = 5 * time.Minute
+
 // objectVersion names a version of an object: it never changes.
 type objectVersion struct {
 	informer *Informer
 	at       position
+}
+
+// listName names the objects that an informer has in a namespace; "": in all.
+type listName struct {
+	informer  *Informer
+	namespace string
 }
 
 type keptObject struct {
@@ -37,43 +51,40 @@ type keptObject struct {
 }
 
 // NewObjectCache makes a cache of objects whose records have at most so many bytes. Their memory is some
-// three times as much; a nil cache keeps none.
+// three times as much. Lists are not counted. A nil cache keeps none.
 func NewObjectCache(limit int) *ObjectCache {
 	if limit <= 0 {
 		return nil
 	}
-	return &ObjectCache{limit: limit, objects: map[objectVersion]*list.Element{}}
+	return &ObjectCache{limit: limit, objects: map[objectVersion]*list.Element{}, lists: map[listName]*keptList{}}
 }
 
-// find returns a version that is kept, and counts it as used; nil: it is not.
-func (c *ObjectCache) find(i *Informer, at position) *keptObject {
+// version returns a version of an object: what the store has, and decoded; nil: it is not kept.
+func (c *ObjectCache) version(i *Informer, at position) (stored *kinf.Object, object any) {
 	if c == nil {
-		return nil
+		return nil, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.objects[objectVersion{i, at}]
 	if e == nil {
-		return nil
+		return nil, nil
 	}
 	c.used.MoveToFront(e)
-	return e.Value.(*keptObject)
+	kept := e.Value.(*keptObject)
+	return kept.stored, kept.object
 }
 
 // stored returns what the store has of a version; nil: it is not kept.
 func (c *ObjectCache) stored(i *Informer, at position) *kinf.Object {
-	if kept := c.find(i, at); kept != nil {
-		return kept.stored
-	}
-	return nil
+	stored, _ := c.version(i, at)
+	return stored
 }
 
 // get returns the decoded version; nil: it is not kept.
 func (c *ObjectCache) get(i *Informer, at position) any {
-	if kept := c.find(i, at); kept != nil {
-		return kept.object
-	}
-	return nil
+	_, object := c.version(i, at)
+	return object
 }
 
 // isRead notes that a version is read, and tells whether it was before.
@@ -137,3 +148,23 @@ func (c *ObjectCache) drop(e *list.Element) {
 }
 
 func (k *keptObject) size() int { return len(k.stored.Raw()) }
+
+// listOf returns a list, which has no items if nobody has asked for it lately. It may have any size: a
+// program that lists all objects for each one that it handles would decode them all each time. Most
+// programs list once.
+func (c *ObjectCache) listOf(name listName) *keptList {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Sub(c.swept) >= listUnused {
+		c.swept = now
+		maps.DeleteFunc(c.lists, func(_ listName, l *keptList) bool { return now.Sub(l.used) >= listUnused })
+	}
+	l := c.lists[name]
+	if l == nil {
+		l = &keptList{}
+		c.lists[name] = l
+	}
+	l.used = now
+	return l
+}

@@ -32,7 +32,7 @@ type Options struct {
 }
 
 // DefaultCacheBytes is what a factory keeps.
-const DefaultCacheBytes = 8 << 20
+const DefaultCacheBytes = 4 << 20
 
 // factory is what the factories have in common.
 type factory[K comparable] struct {
