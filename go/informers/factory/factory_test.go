@@ -16,8 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
+	clientinformers "k8s.io/client-go/informers"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
@@ -113,6 +115,33 @@ func TestTypedFactory(t *testing.T) {
 	}
 	cancel()
 	factory.Shutdown()
+}
+
+// A factory that informer-gen has made: here client-go's own stands for one of custom resources.
+func TestGeneratedFactory(t *testing.T) {
+	t.Parallel()
+	store, config := world(t)
+	generated := clientinformers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(config), 0)
+	if err := Use(store, generated, scheme.Scheme, Options{}, &corev1.Pod{}, &corev1.Secret{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Use(store, generated, scheme.Scheme, Options{Require: true}, &corev1.Secret{}); !errors.Is(err, informers.ErrNotCovered) {
+		t.Error(err)
+	}
+	if err := Use(nil, generated, scheme.Scheme, Options{Require: true}, &corev1.Pod{}); !errors.Is(err, kinf.ErrNoStore) {
+		t.Error(err)
+	}
+	pods := generated.Core().V1().Pods()
+	ours := generated.InformerFor(&corev1.Pod{}, nil)
+	if !isOurs(ours) || isOurs(generated.Core().V1().Secrets().Informer()) {
+		t.Error("not ours, or ours without a feed")
+	}
+	lister := pods.Lister()
+	other := NewShared(store, nil, Options{}).Core().V1().Pods().Informer()
+	compare(t, ours, other)
+	if list, err := lister.List(labels.Everything()); err != nil || len(list) != 100 {
+		t.Errorf("%d pods, %v", len(list), err)
+	}
 }
 
 // start runs two informers, and compares what they list.
