@@ -116,13 +116,14 @@ func events(control string) figures {
 	seen := map[string]map[int]time.Time{"kinf": {}, "own": {}}
 	for way := range seen {
 		f := factoryOf(way)
-		must(f.Core().V1().Pods().Informer().AddEventHandler(clientcache.ResourceEventHandlerFuncs{UpdateFunc: func(_, o any) {
+		handler := must(f.Core().V1().Pods().Informer().AddEventHandler(clientcache.ResourceEventHandlerFuncs{UpdateFunc: func(_, o any) {
 			now := time.Now()
 			mu.Lock()
 			defer mu.Unlock()
 			seen[way][must(strconv.Atoi(o.(*corev1.Pod).ResourceVersion))] = now
 		}}))
 		start(f)
+		clientcache.WaitFor(context.Background(), "", handler.HasSyncedChecker()) // a change before is part of the first list
 	}
 	var sent []time.Time
 	for range most {
