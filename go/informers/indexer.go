@@ -310,7 +310,7 @@ func (x *indexes) listIn(patient bool, query kinf.Query) (items []any, err error
 	keeps := i.objects != nil && !i.copies && query.LabelSelector == ""
 	err = i.read(patient, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
 		if keeps {
-			items, err = i.listIn(s, f, now.epoch, query.Namespace)
+			items, err = i.listShared(s, f, now.epoch, query.Namespace)
 		} else {
 			items, err = i.collect(now.epoch, s.List(f.Name, i.scope.narrow(query)))
 		}

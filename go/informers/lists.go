@@ -31,9 +31,9 @@ type listed struct {
 	object any
 }
 
-// listIn gives the objects of the scope in a namespace. A list that was kept is mended by what has changed
+// listShared gives the objects of the scope in a namespace. A list that was kept is mended by what has changed
 // since: controllers of client-go list all objects for each one that they handle.
-func (i *Informer) listIn(s *kinf.Snapshot, f *kinf.Feed, epoch int, namespace string) ([]any, error) {
+func (i *Informer) listShared(s *kinf.Snapshot, f *kinf.Feed, epoch int, namespace string) ([]any, error) {
 	var list []listed
 	var err error
 	if event, shown := f.Change(); shown {
