@@ -176,8 +176,8 @@ static int serve_share_directory(const struct serve *serve)
 	return 0;
 }
 
-/* Checks that the store has the rights that the directory, the socket and the decisions were given at
- * the start. The reflector may give the store to a group just after it. */
+/* Checks that the store has the rights that the directory, the socket and the decisions were given
+ * at the start. The reflector may give the store to a group just after it. */
 static int serve_check_rights(const struct serve *serve)
 {
 	struct stat store, ours;

@@ -73,7 +73,7 @@ void feeds_settle(struct feeds *feeds);
 /* Monotonic time of the next time limit, UINT64_MAX: none. */
 uint64_t feeds_until(const struct feeds *feeds);
 
-/* Somebody waits for RV of the feed with that id (session_progress()). */
+/* A reader waits for RV of the feed with that id (session_progress()). */
 void feeds_progress(struct feeds *feeds, uint32_t feed, uint64_t rv);
 /* Returns true while a consistency check runs; it may hold a transaction of the journal. */
 bool feeds_is_checking(const struct feeds *feeds);

@@ -93,7 +93,7 @@ void session_discovered(struct session *session, int result);
 void session_on(struct session *session, enum feed_on on);
 /* Lists again if an object was skipped for its size and the larger maxObjectSize may admit it. */
 void session_list_what_fits(struct session *session);
-/* Asks the server for the feed's RV, at most once a second: somebody waits for WANTED, and the
+/* Asks the server for the feed's RV, at most once a second: a reader waits for WANTED, and the
  * feed may not reach it by itself. */
 void session_progress(struct session *session, uint64_t wanted);
 /* Begins a consistency check, or the renewal of a quiet feed's RV. */

@@ -65,7 +65,7 @@ struct session {
 	/* when a watch that spoke ended so; 0: another end or a failure came since */
 	uint64_t vouched_ns;
 	struct feed_progress *progress; /* NULL: none runs */
-	uint64_t wanted;                /* the RV somebody waits for; 0: none */
+	uint64_t wanted;                /* the RV a reader waits for; 0: none */
 	uint64_t progress_ns;           /* none is begun before this */
 	/* one for a smaller RV was begun without a pause, after the last one with a pause */
 	bool progress_replaced;

@@ -97,7 +97,7 @@ bool bolt_is_known(const void *head, size_t size)
 	return size >= HEADER + META_SIZE && le32_get((const uint8_t *)head + HEADER) == META_MAGIC;
 }
 
-/* Finds the newer one of the two meta pages, the second one behind the first for any size. */
+/* Finds the newer one of the two meta pages, the second one after the first at any size. */
 static int bolt_open(struct bolt *bolt, uint64_t *ret_root)
 {
 	uint8_t head[HEADER + META_SIZE], *meta = head + HEADER;

@@ -60,7 +60,7 @@ int object_identity(struct bytes object, bool cut, struct object_identity *ident
 		BYTES_NONE;
 	identity->used = 0;
 	/* CRD lists have kind before metadata, typed objects too: nothing after metadata is read.
-	 * Nor is its end searched, behind the managedFields. */
+	 * Nor is its end searched, after the managedFields. */
 	while ((r = scan_key(object, cut, &at, &key)) == FOUND) {
 		if (bytes_equal(key, BYTES_LIT("metadata"))) {
 			r = object_read_metadata(

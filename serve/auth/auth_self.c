@@ -676,7 +676,7 @@ void auth_self_decide(struct auth_self *self, struct exchange *x, const struct a
 
 	CHECK_OBJ(self, SELF_MAGIC);
 	*ret_pending = NULL;
-	/* The API server ignores a token behind a second blank. */
+	/* The API server ignores a token after a second blank. */
 	bool is_token = authorization.size > 7 &&
 			strncasecmp(authorization.data, "bearer ", 7) == 0 &&
 			((const char *)authorization.data)[7] != ' ';

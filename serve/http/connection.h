@@ -55,7 +55,7 @@ struct stream {
 	int32_t id;       /* HTTP/2 */
 	bool submitted;   /* HTTP/2: the answer's head is on its way */
 	bool resume_owed; /* HTTP/2: woken within read() */
-	uint8_t *text;    /* the request's texts, behind the headers */
+	uint8_t *text;    /* the request's texts, after the headers */
 	size_t text_size;
 	struct exchange_header headers[];
 };

@@ -46,8 +46,8 @@ enum upstream_link_state { UPSTREAM_CONNECTING, UPSTREAM_OPEN, UPSTREAM_FAILED }
 
 /* Opens a connection, or takes an idle one unless FRESH. *RET_LINK stays where it is until the link
  * is closed: it becomes another link, an open one, if some request is done with that first. READY
- * is called when the state has changed, or when bytes can be read or written again; it may close the
- * link. */
+ * is called when the state has changed, or when bytes can be read or written again; it may close
+ * the link. */
 int upstream_link_open(struct upstream_links *links, bool fresh, void (*ready)(void *context),
 	void *context, struct upstream_link **ret_link);
 enum upstream_link_state upstream_link_state(const struct upstream_link *link);

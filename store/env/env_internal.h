@@ -255,7 +255,7 @@ void txn_forget_cursors(struct txn *txn);
 
 /* Finds LMDB's map of the file, from a value of TXN. */
 void mapping_find_address(struct mapping *map, MDB_txn *txn);
-/* Returns whether the rows of the leaf fill its page, as LMDB keeps them: one behind the other up
+/* Returns whether the rows of the leaf fill its page, as LMDB keeps them: one after the other up
  * to its end. The page may hold anything. */
 bool mapping_leaf_is_whole(const uint8_t *page, size_t size);
 

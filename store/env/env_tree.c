@@ -74,7 +74,7 @@ static int tree_read(
 }
 
 /* Returns the row at AT of the offsets of PAGE, already read; END: of its offsets. NULL: the row is
- * not behind them in the page. */
+ * not after them in the page. */
 static const uint8_t *tree_row(const struct tree *tree, const uint8_t *page, size_t at, size_t end)
 {
 	const uint8_t *row = page_row(page, tree->map->page_size, at);

@@ -149,7 +149,7 @@ static enum taken replaced_take(const struct replaced_file *file)
 
 	if (fstat(file->data_fd, &st) < 0)
 		return TAKE_LATER;
-	if (st.st_nlink > 0) /* somebody has given it another name */
+	if (st.st_nlink > 0) /* it has been given another name */
 		return TAKE_NEVER;
 	if (ftruncate(file->data_fd, st.st_size + REPLACED_MARGIN) < 0 ||
 		replaced_punch(file->data_fd, st.st_size, REPLACED_MARGIN) < 0)

@@ -6,7 +6,7 @@
  * until it has given its space back:
  *
  *	after GRACE	running readers have gone on to the copy; the pin page is closed
- *	nobody pins it	its pages are taken away (punched out), whoever has it open
+ *	nobody pins it	its pages are taken away (punched out), even of open files
  *	too many pinned	one of them loses its pages all the same: its readers get
  *			ERR_SNAPSHOT_EXPIRED
  *
@@ -16,7 +16,7 @@
  * another user with one pinned file does not lose it for that.
  *
  * Pages taken away read as zeros. There is no SIGBUS: the file keeps its length (and gets
- * REPLACED_MARGIN more: with a page of zeros LMDB may look at bytes behind it), and each number
+ * REPLACED_MARGIN more: with a page of zeros LMDB may look at bytes after it), and each number
  * read from it is smaller than before. Readers check `given_up` after reading and before giving
  * anything out (txn_is_given_up(), snapshot_check()).
  *

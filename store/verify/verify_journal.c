@@ -214,7 +214,7 @@ static int verify_record(struct verify *v, const struct record *record)
 	return 0;
 }
 
-/* Reports the unreadable records after LAST, and goes on behind them. */
+/* Reports the unreadable records after LAST, and goes on after them. */
 static int verify_skip(struct verify *v, struct journal_walk *walk, uint64_t last, int failed)
 {
 	uint64_t passed;

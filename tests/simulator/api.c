@@ -38,7 +38,7 @@ static void api_split_path(struct api_target *target, const char *path)
 			target->segments[target->n++] = p;
 }
 
-/* Segments behind the group version: RESOURCE [NAME] or namespaces NS RESOURCE [NAME]. */
+/* Segments after the group version: RESOURCE [NAME] or namespaces NS RESOURCE [NAME]. */
 static void api_read_scope(struct api_target *target, const char *const *rest, size_t n)
 {
 	if (n >= 3 && !strcmp(rest[0], "namespaces")) {

@@ -335,48 +335,53 @@ Test(env_damage, an_assertion_of_lmdbs_is_noted_beside_the_file)
 	cr_assert_eq(damaged_check(folder), ERR_CORRUPT);
 }
 
+/* Puts a row of the database, or deletes it three times in eight, seven times if DELETING. */
+static void random_write(struct txn *txn, unsigned short seed[3], bool deleting, size_t size_max)
+{
+	unsigned db = (unsigned)(nrand48(seed) % 2);
+	char key[8];
+	void *place;
+
+	(void)snprintf(key, sizeof(key), "%04ld", nrand48(seed) % 3000);
+	if (nrand48(seed) % 8 < (deleting ? 7 : 3)) {
+		(void)txn_del(txn, db, bytes_str(key));
+		return;
+	}
+	size_t size = nrand48(seed) % 50 ? (size_t)nrand48(seed) % size_max : 6000;
+	cr_assert_eq(txn_reserve(txn, db, bytes_str(key), size, 0, &place), 0);
+}
+
+/* Makes 20 commits, and dies inside the last one. */
+static void random_commits(int round, unsigned short seed[3])
+{
+	struct env *env = open_env("e", ENV_WRITE);
+	struct txn *txn = NULL;
+
+	for (int commit = 0; commit < 20; commit++) {
+		long keys = 1 + nrand48(seed) % (round % 4 ? 300 : 2000);
+		cr_assert_eq(txn_begin_write(env, &txn), 0);
+		for (long i = 0; i < keys; i++)
+			random_write(txn, seed, round % 4 == 3, commit % 2 ? 100 : 1500);
+		if (commit < 19) {
+			cr_assert_eq(txn_commit(&txn), 0);
+			cr_assert_eq(env_check(env), 0);
+		}
+	}
+	_exit(0);
+}
+
 /* Pages are taken, freed and used again, of rows and of large values, and a killed writer leaves
  * some. */
 Test(env_damage, trees_that_are_sound_are_never_refused)
 {
 	unsigned short seed[3] = {7};
-	struct txn *txn = NULL;
 	struct env *env = open_env("e", ENV_WRITE);
-	char key[8];
-	void *place;
 
 	env_close(&env);
 	for (int round = 0; round < 20; round++) {
 		pid_t writer = fork();
-		if (writer == 0) {
-			env = open_env("e", ENV_WRITE);
-			for (int commit = 0; commit < 20; commit++) {
-				long keys = 1 + nrand48(seed) % (round % 4 ? 300 : 2000);
-				cr_assert_eq(txn_begin_write(env, &txn), 0);
-				for (long i = 0; i < keys; i++) {
-					(void)snprintf(
-						key, sizeof(key), "%04ld", nrand48(seed) % 3000);
-					unsigned db = (unsigned)(nrand48(seed) % 2);
-					if (nrand48(seed) % 8 < (round % 4 == 3 ? 7 : 3))
-						(void)txn_del(txn, db, bytes_str(key));
-					else
-						cr_assert_eq(
-							txn_reserve(txn, db, bytes_str(key),
-								nrand48(seed) % 50
-									? (size_t)nrand48(seed) %
-										  (commit % 2 ? 100
-											      : 1500)
-									: 6000,
-								0, &place),
-							0);
-				}
-				if (commit < 19) {
-					cr_assert_eq(txn_commit(&txn), 0);
-					cr_assert_eq(env_check(env), 0);
-				}
-			}
-			_exit(0);
-		}
+		if (writer == 0)
+			random_commits(round, seed);
 		int status;
 		cr_assert(waitpid(writer, &status, 0) == writer && status == 0);
 		cr_assert_gt(newest_or_damaged("e"), 0, "round %d", round);

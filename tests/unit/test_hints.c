@@ -458,7 +458,7 @@ Test(hints, that_missed_a_transaction_are_made_anew)
 		int taken, txn;
 		bool good;
 	} cases[] = {
-		{0, 0, true}, /* died behind the commit */
+		{0, 0, true}, /* died after the commit */
 		{3, 1, true}, /* died before it */
 		{0, -1, false},
 		{0, 2, false},

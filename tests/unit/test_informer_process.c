@@ -24,7 +24,7 @@ static void three_objects(void)
 	cache_take();
 }
 
-/* ---- a copy that somebody writes ---------------------------------------- */
+/* ---- a copy with a writer ---------------------------------------- */
 
 static void write_meanwhile(struct tape *tape)
 {

@@ -23,7 +23,7 @@ Test(machine, c49_a_stream_is_a_list_that_goes_on_as_the_watch)
 	cr_assert(run.action.keep);
 	PLAY(&run, {FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "20", .phase = LISTED});
 	cr_assert(run.action.keep);
-	/* The watch behind it may end at once: it is opened again from where the stream was. */
+	/* The watch after it may end at once: it is opened again from where the stream was. */
 	PLAY(&run, {FEED_ON_EVENT, .rv = "21", .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_ENDED, .what = FEED_DO_WATCH, .want_rv = "21", .phase = LISTED});
 	cr_assert(!run.action.keep);

@@ -388,7 +388,7 @@ Test(stats, garbage_in_a_page_stays_in_bounds)
 
 	stats_close(&w);
 	memset(junk, 0xff, sizeof(junk));
-	damage(16, junk, sizeof(junk)); /* behind magic, version and size */
+	damage(16, junk, sizeof(junk)); /* after magic, version and size */
 	CLEANUP(stats_close) struct stats *r = reader();
 	cr_assert_eq(stats_process(r, &p), 0);
 	cr_assert_not(p.alive);

@@ -497,7 +497,7 @@ Test(number, every_double_reads_back_from_its_own_form)
 	for (int i = 0; i < 20000; i++) {
 		char text[NUMBER_TEXT_MAX + 1];
 		double d = random_double(&state);
-		if (i % 2) /* small whole numbers with a few digits behind the point */
+		if (i % 2) /* small whole numbers with a few digits after the point */
 			d = trunc(fmod(d, 1e6) * 100) / 100;
 		size_t n = number_format_double(d, text);
 		cr_assert(n <= NUMBER_TEXT_MAX && number_is_valid(BYTES(text, n)));

@@ -393,7 +393,7 @@ Test(verify, entries_of_a_ring_are_read)
 	assert_good(s.path);
 	int fd = openat(home_runtime_fd(s.home), "delta.ring", O_RDWR | O_CLOEXEC);
 
-	/* In the payload of the 50th: the ring is one page behind its header, and 100 of 64 bytes
+	/* In the payload of the 50th: the ring is one page after its header, and 100 of 64 bytes
 	 * have gone round it. */
 	cr_assert_eq(pread(fd, &byte, 1, 4096 + 50 * 64 + 32), 1);
 	byte ^= 4;

@@ -93,7 +93,7 @@ static void expect_sorted(const char *json, const char *wanted)
 	cr_expect_str_eq(buf_cstr(&yaml), wanted, "%s", json);
 }
 
-/* Lines of the file: a JSON document, then its YAML behind bars, as JSONToYAML() of
+/* Lines of the file: a JSON document, then its YAML after bars, as JSONToYAML() of
  * sigs.k8s.io/yaml 1.6.0 writes it for kubectl. */
 #define RECORDED "tests/unit/data/kubectl_yaml.txt"
 
