@@ -211,6 +211,11 @@ static int serve_open_directory(struct serve *serve)
 	if (r < 0)
 		return r;
 	serve->lock_fd = proc_lock(serve->directory_fd, "serve.lock");
+	if (serve->lock_fd == ERR_LOCKED)
+		return err_add(ERR_LOCKED,
+			"serving store '%s': it has one kinf-serve ('kinf backup DIR/' makes a "
+			"copy for another, such as one of the past)",
+			home_path(serve->home));
 	return serve->lock_fd < 0
 		       ? err_add(serve->lock_fd, "serving store '%s'", home_path(serve->home))
 		       : 0;

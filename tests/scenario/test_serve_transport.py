@@ -549,7 +549,8 @@ def test_second_kinf_serve_on_a_store_is_refused(workspace):
     server = serve(workspace)
     second = server.store.process("kinf-serve-2", [program("kinf-serve")]).start()
     assert second.wait() == 69
-    assert str(server.process().pid) in second.err_path.read_text()
+    text = second.err_path.read_text()
+    assert str(server.process().pid) in text and "'kinf backup DIR/' makes a copy for another" in text, text
     assert server.curl("--unix-socket", server.socket, "http://localhost/livez").endswith("ok")
 
 
