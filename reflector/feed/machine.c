@@ -13,6 +13,7 @@
 #define NO_STREAM        (30 * 60 * SECOND)
 #define SHORT_WATCH      SECOND
 #define PAGE_RETRIES_MAX 5
+#define REPEATS_MAX      10 /* as client-go */
 #define STRIKES_MAX      3
 #define UNREADABLE_MAX   3
 #define STREAMS_LOST_MAX 3
@@ -105,6 +106,20 @@ static void machine_back_off(struct feed_machine *m, const struct feed_input *in
 	pause = pause < cap ? pause : cap;
 	pause += in->random % (pause > in->span_ns ? pause : in->span_ns);
 	machine_wait(m, in->now_ns + (pause > asked ? pause : asked));
+}
+
+/* Waits as the server asked by Retry-After, and up to as long again. As in client-go ten of these
+ * in a row are no failure: an overloaded server refuses one page of a list, and gives the next. */
+static bool machine_repeat(struct feed_machine *m, const struct feed_input *in)
+{
+	uint64_t asked = in->status->retry_after_ns;
+
+	if (!asked || m->repeats == REPEATS_MAX)
+		return false;
+	m->repeats++;
+	machine_wait(
+		m, in->now_ns + asked + in->random % (asked > in->span_ns ? asked : in->span_ns));
+	return true;
 }
 
 /* Waits for `recheck`, after a lasting answer. */
@@ -248,6 +263,8 @@ static void machine_list_failed(struct feed_machine *m, const struct feed_input 
 	case FAILURE_REFUSED:
 		/* Ask for the same page: its token is still good, and recorded items cost no
 		 * write. */
+		if (machine_repeat(m, in))
+			return;
 		if (++m->page_retries > PAGE_RETRIES_MAX)
 			machine_restart_list(m);
 		machine_back_off(m, in);
@@ -289,7 +306,8 @@ static void machine_stream_failed(struct feed_machine *m, const struct feed_inpu
 		return;
 	case FAILURE_BUSY:
 	case FAILURE_REFUSED:
-		machine_back_off(m, in);
+		if (!machine_repeat(m, in))
+			machine_back_off(m, in);
 		return;
 	case FAILURE_UNREADABLE:
 		machine_unreadable(m, in);
@@ -344,7 +362,8 @@ static void machine_watch_failed(struct feed_machine *m, const struct feed_input
 		return;
 	case FAILURE_BUSY:
 	case FAILURE_REFUSED:
-		machine_back_off(m, in);
+		if (!machine_repeat(m, in))
+			machine_back_off(m, in);
 		return;
 	case FAILURE_UNREADABLE:
 		machine_unreadable(m, in);
@@ -396,6 +415,7 @@ static void machine_on_ended(struct feed_machine *m, const struct feed_input *in
 static void machine_on_alive(struct feed_machine *m, const struct feed_input *in)
 {
 	m->alive = true;
+	m->repeats = 0;
 	if (!m->healthy_ns)
 		m->healthy_ns = in->now_ns;
 	if (m->phase != FEED_LISTING && m->phase != FEED_SYNCED)

@@ -137,6 +137,7 @@ struct feed_machine {
 	uint64_t healthy_ns; /* when the last failure was over; 0: it is not */
 	uint32_t failures;   /* steps of the back-off */
 	uint32_t page_retries;
+	uint32_t repeats;          /* pauses by Retry-After since the last answer */
 	uint32_t lost_streams;     /* in a row */
 	uint64_t no_stream_ns;     /* no streams until then */
 	uint32_t strikes;          /* failed watches in a row without an event */

@@ -71,6 +71,8 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 	r = http_call_set_up(call, request);
 	if (r < 0)
 		return r;
+	if (request->delay_ns)
+		call->due_ns = proc_monotonic_ns() + request->delay_ns;
 	http_call_link(call);
 	http_call_note_deadline(call);
 	http_count(http, STAT_REQUESTS, 1);

@@ -64,6 +64,8 @@ struct http_request {
 	bool may_be_absent; /* 404 is an answer like another one, and no error of http.errors */
 	bool renewable;     /* the client may end it with HTTP_SILENT after its answer began */
 
+	uint64_t delay_ns; /* from http_start until it may be sent */
+
 	/* Nanoseconds, 0: no limit. */
 	uint64_t first_byte_ns; /* from http_start to the answer's headers, connecting included;
 				 * then again to the end, if the status is not 200 */

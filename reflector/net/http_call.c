@@ -45,16 +45,25 @@ void http_note_silence(struct http *http)
 		http->deadline_ns = http->clock_ns + silence_ns;
 }
 
+/* Returns: milliseconds from NOW to THEN, rounded up, at most MOST. */
+static int wait_until_ms(uint64_t then_ns, uint64_t now_ns, int most)
+{
+	uint64_t ms = then_ns > now_ns ? (then_ns - now_ns - 1) / NS_PER_MS + 1 : 0;
+
+	return ms < (uint64_t)most ? (int)ms : most;
+}
+
 int http_wait_ms(const struct http *http, int timeout_ms)
 {
-	uint64_t first = http->deadline_ns, ms;
+	int wait = wait_until_ms(
+		http->deadline_ns, http->clock_ns, timeout_ms < 0 ? INT_MAX : timeout_ms);
+	uint64_t now = proc_monotonic_ns();
 
-	if (first == UINT64_MAX)
-		return timeout_ms < 0 ? INT_MAX : timeout_ms;
-	ms = first > http->clock_ns ? (first - http->clock_ns + NS_PER_MS - 1) / NS_PER_MS : 0;
-	if (ms > INT_MAX)
-		ms = INT_MAX;
-	return timeout_ms >= 0 && (uint64_t)timeout_ms < ms ? timeout_ms : (int)ms;
+	for (const struct http_call *call = http->calls[CALL_WAITING].first; call;
+		call = call->next)
+		if (call->due_ns > now)
+			wait = wait_until_ms(call->due_ns, now, wait);
+	return wait;
 }
 
 /* ---- the lists of calls ------------------------------------------------- */
@@ -94,8 +103,9 @@ void http_call_set_state(struct http_call *call, enum call_state state)
 struct http_call *http_oldest_waiting(const struct http *http)
 {
 	struct http_call *call = http->calls[CALL_WAITING].first;
+	uint64_t now = proc_monotonic_ns();
 
-	while (call && call->cancelled)
+	while (call && (call->cancelled || call->due_ns > now))
 		call = call->next;
 	return call;
 }

@@ -49,6 +49,7 @@ struct http_call {
 	/* since it was handed to libcurl; NULL over plain http */
 	struct certificate_set *certificates;
 	unsigned credential_version; /* of the credentials in `headers` */
+	uint64_t due_ns;             /* monotonic: it waits at least until then */
 	bool cancelled;         /* cancelled inside a callback of libcurl; http_poll frees it */
 	bool opened_connection; /* it opened a connection of its own ... */
 	uint64_t connect_ns;    /* ... at this monotonic time */
@@ -125,14 +126,15 @@ void http_move_clock(struct http *http, uint64_t waited_ms);
  * now. */
 void http_call_note_deadline(struct http_call *call);
 void http_note_silence(struct http *http);
-/* Returns: milliseconds until the next limit is reached, at most TIMEOUT_MS (-1: INT_MAX). */
+/* Returns: milliseconds until the next limit is reached or the next call is due, at most TIMEOUT_MS
+ * (-1: INT_MAX). */
 int http_wait_ms(const struct http *http, int timeout_ms);
 
 void http_call_link(struct http_call *call);
 void http_call_unlink(struct http_call *call);
 /* Moves CALL to the end of the list of STATE. */
 void http_call_set_state(struct http_call *call, enum call_state state);
-/* Returns: the oldest call not yet given to libcurl; NULL: none. */
+/* Returns: the oldest call that is due and not yet given to libcurl; NULL: none. */
 struct http_call *http_oldest_waiting(const struct http *http);
 
 /* Takes one header line or trailer, or a piece of the body. Returns: false to make libcurl end the

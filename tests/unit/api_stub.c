@@ -50,7 +50,9 @@ static bool read_head(int fd, char *head)
 	return false;
 }
 
-static const struct api_stub_answer *answer_for(const struct api_stub *stub, const char *head)
+/* The answer to the Nth request. */
+static const struct api_stub_answer *answer_for(
+	const struct api_stub *stub, size_t n, const char *head)
 {
 	static const struct api_stub_answer none = {"", 404, "text/plain", "404 page not found\n"};
 	const char *path = head + strcspn(head, " ") + 1;
@@ -58,6 +60,7 @@ static const struct api_stub_answer *answer_for(const struct api_stub *stub, con
 
 	for (const struct api_stub_answer *a = stub->answers; a->path; a++)
 		if (strlen(a->path) == size && !memcmp(a->path, path, size) &&
+			(!a->until || n <= a->until) &&
 			(!a->query || memmem(path + size, strcspn(path + size, " "), a->query,
 					      strlen(a->query))))
 			return a;
@@ -116,10 +119,10 @@ static void *serve(void *arg)
 
 	while (more && read_head(connection->fd, head)) {
 		pthread_mutex_lock(&stub->lock);
-		stub->n_requests++;
+		size_t n = ++stub->n_requests;
 		memcpy(stub->last, head, sizeof(head));
 		pthread_mutex_unlock(&stub->lock);
-		more = send_answer(connection->fd, answer_for(stub, head));
+		more = send_answer(connection->fd, answer_for(stub, n, head));
 	}
 	pthread_mutex_lock(&stub->lock);
 	close(connection->fd);

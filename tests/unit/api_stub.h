@@ -26,6 +26,7 @@ struct api_stub_answer {
 	enum api_stub_fault fault;
 	size_t size;       /* of the body, 0: it is text */
 	const char *query; /* only for requests with this in their query; NULL: for all */
+	size_t until;      /* only for the first so many requests of the stub; 0: for all */
 };
 
 struct api_stub;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/err.h"
+#include "common/proc.h"
 #include "common/value/json.h"
 #include "reflector/cluster/catalogue.h"
 #include "reflector/cluster/cluster.h"
@@ -541,6 +542,63 @@ Test(identity, server_and_ca_when_it_is_not)
 	cr_assert(strstr(one.text, "server:http://127.0.0.1:"));
 	cr_assert(strstr(one.text, " ca:"));
 	cr_assert_str_neq(strstr(one.text, " ca:"), strstr(two.text, " ca:"));
+}
+
+#define KUBE_SYSTEM "/api/v1/namespaces/kube-system"
+
+static struct identified identify_by(const struct api_stub_answer *answers, size_t *ret_requests)
+{
+	struct world world = {NULL};
+	struct identified identified = {0};
+	struct identity *identity;
+
+	world_open(&world, answers);
+	cr_assert_eq(
+		identity_start(world.http, &world.config, on_identity, &identified, &identity), 0);
+	while (!identified.calls)
+		cr_assert_eq(http_poll(world.http, -1, NULL, 0), 0);
+	*ret_requests = api_stub_count(world.stub);
+	world_close(&world);
+	return identified;
+}
+
+Test(identity, an_overloaded_server_is_asked_again_when_it_said)
+{
+	uint64_t begin_ns = proc_monotonic_ns();
+	size_t requests;
+	struct identified i = identify_by(
+		(struct api_stub_answer[]){
+			{KUBE_SYSTEM, 429, "text/plain",
+				"Too many requests, please try again "
+				"later.\n",
+				.headers = "Retry-After: 1\r\n", .until = 1},
+			{KUBE_SYSTEM, 503, "text/plain", "starting\n",
+				.headers = "Retry-After: 1\r\n", .until = 2},
+			{KUBE_SYSTEM, 200, "application/json", "{\"metadata\":{\"uid\":\"u-1\"}}"},
+			{NULL},
+		},
+		&requests);
+
+	cr_assert_eq(i.result, 0, "%s", i.text);
+	cr_assert_str_eq(i.text, "uid:u-1");
+	cr_assert_eq(requests, 3);
+	cr_assert_geq(proc_monotonic_ns() - begin_ns, 2000000000ull);
+}
+
+/* Such a pause does not fit into the time for an answer: the caller says so, and waits. */
+Test(identity, a_long_pause_is_the_callers)
+{
+	size_t requests;
+	struct identified i = identify_by(
+		(struct api_stub_answer[]){
+			{KUBE_SYSTEM, 429, "text/plain", "later", .headers = "Retry-After: 17\r\n"},
+			{NULL},
+		},
+		&requests);
+
+	cr_assert_eq(i.result, ERR_HTTP);
+	cr_assert(strstr(i.text, "HTTP 429 later"), "%s", i.text);
+	cr_assert_eq(requests, 1);
 }
 
 Test(identity, two_uids_or_two_addresses_tell_clusters_apart)

@@ -231,14 +231,46 @@ Test(machine, a_stream_that_breaks_is_opened_again_at_once)
 	feed_machine_release(&run.feed);
 }
 
-Test(machine, c30_retry_after_raises_the_pause)
+/* client-go repeats such a request ten times by itself; then it is a failure, with growing pauses
+ * of at least as long. An answer begins the count again. */
+Test(machine, c30_a_watch_comes_again_when_the_server_said)
 {
 	struct run run;
 
 	start(&run, "50", false);
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 10; i++)
+			PLAY(&run,
+				{FEED_ON_FAILED, .kind = FAILURE_BUSY, .retry_after_s = 1,
+					.what = FEED_DO_WAIT, .least_ms = 1000, .most_ms = 2000,
+					.phase = LISTED},
+				{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50",
+					.phase = LISTED});
+		PLAY(&run, {FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED},
+			{FEED_ON_ENDED, .after_ms = 5000, .what = FEED_DO_WATCH, .want_rv = "50",
+				.phase = LISTED});
+	}
+	for (int i = 0; i < 10; i++)
+		PLAY(&run,
+			{FEED_ON_FAILED, .kind = FAILURE_BUSY, .retry_after_s = 7,
+				.what = FEED_DO_WAIT, .least_ms = 7000, .most_ms = 14000,
+				.phase = LISTED},
+			{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED});
 	PLAY(&run,
 		{FEED_ON_FAILED, .kind = FAILURE_BUSY, .retry_after_s = 7, .what = FEED_DO_WAIT,
 			.least_ms = 7000, .most_ms = 7000, .phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED},
+		{FEED_ON_FAILED, .kind = FAILURE_BUSY, .retry_after_s = 7, .what = FEED_DO_WAIT,
+			.least_ms = 7000, .most_ms = 7000, .phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED},
+		{FEED_ON_FAILED, .kind = FAILURE_BUSY, .retry_after_s = 7, .what = FEED_DO_WAIT,
+			.least_ms = 7000, .most_ms = 7000, .phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED},
+		{FEED_ON_FAILED, .kind = FAILURE_BUSY, .retry_after_s = 7, .what = FEED_DO_WAIT,
+			.least_ms = 7000, .most_ms = 12800, .phase = LISTED},
+		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED},
+		{FEED_ON_FAILED, .kind = FAILURE_BUSY, .retry_after_s = 7, .what = FEED_DO_WAIT,
+			.least_ms = 12800, .most_ms = 25600, .phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED});
 	feed_machine_release(&run.feed);
 }

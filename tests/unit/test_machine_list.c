@@ -151,7 +151,7 @@ Test(machine, c33_a_list_comes_again_when_the_server_said)
 	for (int i = 0; i < 2; i++)
 		PLAY(&run,
 			{FEED_ON_FAILED, .kind = FAILURE_BUSY, .retry_after_s = 4,
-				.what = FEED_DO_WAIT, .least_ms = 4000, .most_ms = 4000},
+				.what = FEED_DO_WAIT, .least_ms = 4000, .most_ms = 8000},
 			{FEED_ON_TICK, .what = FEED_DO_QUEUE},
 			{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500});
 	PLAY(&run, {FEED_ON_PAGE, .rv = "10", .what = FEED_DO_FINISH_LIST});
