@@ -569,6 +569,11 @@ int auth_self_new(const struct auth_options *options, struct auth_self **ret_sel
 
 		if (!token && !config->review_certificate && access(POD_TOKEN, R_OK) == 0)
 			token = POD_TOKEN;
+		if (!token && !config->review_certificate)
+			return err_say(ERR_CONFIG, "auth: review asks by an account of "
+						   "kinf-serve's own; name its token in "
+						   "serve.review.tokenFile, or its certificate in "
+						   "serve.review.cert and key");
 		r = upstream_client_set_own(
 			self->client, token, config->review_certificate, config->review_key);
 	}

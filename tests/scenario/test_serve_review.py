@@ -5,17 +5,20 @@ by its own account."""
 import http.client
 import json
 import ssl
+from pathlib import Path
 
 import pytest
 
 from harness import eventually
 from harness.api_server import ApiServer
 from harness.objects import pod
+from harness.process import program
 from harness.serve import Client, Serve
 from harness.store import whole
 from harness.tls import Authority
 
 PODS = "/api/v1/namespaces/web/pods"
+POD_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 USERS = {
     "T1": {"username": "u1", "uid": "7", "groups": ["g1", "system:authenticated"], "extra": {"scopes": ["a", "b"]}},
     "T2": {"username": "u2", "groups": ["system:authenticated"]},
@@ -201,6 +204,16 @@ def test_an_account_without_rights_decides_nothing(workspace):
     assert "kinf-serve's own account may not create reviews" in answer.message and "system:auth-delegator" in answer.message
     review.own.write_text("OWN")
     eventually(lambda: review.ask(PODS, token="T1").status == 200, what="the token is read again")
+
+
+@pytest.mark.skipif(POD_TOKEN.exists(), reason="this container has a service account")
+def test_without_an_account_it_does_not_start(workspace):
+    """Anonymous reviews would all be refused."""
+    store = workspace.store(simulator=workspace.simulator())
+    store.configure("pods", serve={"auth": "review", "listen": ["127.0.0.1:0"]}).daemons()
+    process = store.process("kinf-serve", [program("kinf-serve"), "--config", store.config]).start()
+    assert process.wait() == 78
+    assert "name its token in serve.review.tokenFile" in process.err_path.read_text()
 
 
 def test_without_the_api_server_the_last_decision_holds_but_not_for_secrets(workspace):
