@@ -104,6 +104,9 @@ static void access_decided(void *context, const struct auth_decision *decision)
 		answer_refuse(request,
 			api_status_set(&request->status, 401, "Unauthorized", "Unauthorized"));
 		return;
+	case AUTH_BUSY:
+		answer_refuse(request, api_status_overloaded(&request->status, decision->reason));
+		return;
 	case AUTH_UNAVAILABLE:
 		answer_refuse(request, api_status_set(&request->status, 503, "ServiceUnavailable",
 					       "%s", decision->reason));

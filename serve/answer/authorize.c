@@ -44,6 +44,8 @@ static int authorize_denied(struct answer_request *request)
 
 	if (request->decision == AUTH_UNAUTHENTICATED)
 		return api_status_set(&request->status, 401, "Unauthorized", "Unauthorized");
+	if (request->decision == AUTH_BUSY)
+		return api_status_overloaded(&request->status, why);
 	/* Without Retry-After: clients would repeat it ten times, and the API server may be away
 	 * for long. */
 	if (request->decision == AUTH_UNAVAILABLE)

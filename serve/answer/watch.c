@@ -114,7 +114,7 @@ static void watch_decided(void *context, const struct auth_decision *decision)
 	request->pending = NULL;
 	struct watch *watch = request->stage;
 	bool again =
-		decision->answer == AUTH_UNAVAILABLE && ++watch->undecided < WATCH_UNDECIDED_MAX;
+		auth_is_undecided(decision->answer) && ++watch->undecided < WATCH_UNDECIDED_MAX;
 
 	if (decision->answer == AUTH_ALLOWED)
 		watch->undecided = 0;

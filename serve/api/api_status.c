@@ -151,6 +151,13 @@ int api_status_initializing(struct api_status *status, const char *why)
 	return 429;
 }
 
+int api_status_overloaded(struct api_status *status, const char *why)
+{
+	api_status_set(status, 429, "TooManyRequests", "%s", why);
+	status->retry_after = 1;
+	return 429;
+}
+
 int api_status_busy(struct api_status *status)
 {
 	api_status_set(status, 429, "TooManyRequests",

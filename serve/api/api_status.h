@@ -63,6 +63,8 @@ int api_status_expired(struct api_status *status, const char *format, ...)
 int api_status_too_old(struct api_status *status);
 /* The feed is not listed yet, or is gone. WHY: the error of its list; "": none. */
 int api_status_initializing(struct api_status *status, const char *why);
+/* The API server is asked too much, and said WHY: the client comes again, as it would there. */
+int api_status_overloaded(struct api_status *status, const char *why);
 /* Too many answers wait for clients to read them. */
 int api_status_busy(struct api_status *status);
 /* N is newer than CURRENT. */

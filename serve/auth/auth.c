@@ -307,6 +307,7 @@ void auth_count(
 	static const char *const answers[] = {[AUTH_ALLOWED] = "allowed",
 		[AUTH_DENIED] = "denied",
 		[AUTH_UNAUTHENTICATED] = "unauthenticated",
+		[AUTH_BUSY] = "busy",
 		[AUTH_UNAVAILABLE] = "unavailable"};
 	const char *values[] = {mode, answers[answer], source};
 

@@ -279,7 +279,7 @@ static void self_pass_on(
 			self_enqueue(self, second, p);
 		return;
 	}
-	const struct decision_entry *by = entry->answer == AUTH_UNAVAILABLE
+	const struct decision_entry *by = auth_is_undecided(entry->answer)
 						  ? self_grace(self, entry, p, proc_monotonic_ns())
 						  : NULL;
 	self_decided(self, p, by ? AUTH_ALLOWED : entry->answer, (by ? by : entry)->user,
@@ -331,23 +331,23 @@ static void self_settle(struct auth_self *self, struct decision_entry *e, enum a
 	/* A token's claims count only after the API server has accepted it. */
 	if (answer == AUTH_ALLOWED || answer == AUTH_DENIED || e->allowed_ns)
 		token_read(e->question.bytes.data, &facts);
-	self->silent = answer == AUTH_UNAVAILABLE;
+	self->silent = auth_is_undecided(answer);
 	self->away = self->silent && now - e->asked_ns >= SILENCE_NS;
-	if (answer == AUTH_UNAVAILABLE && entry_has_grace(e, now)) {
+	if (auth_is_undecided(answer) && entry_has_grace(e, now)) {
 		e->answer = AUTH_ALLOWED;
 		auth_count(self->metrics, self->mode, AUTH_ALLOWED, "grace");
 	} else {
 		e->answer = answer;
 		auth_count(self->metrics, self->mode, answer, "server");
 	}
-	if (answer != AUTH_UNAVAILABLE) {
+	if (!auth_is_undecided(answer)) {
 		e->refused = answer != AUTH_ALLOWED;
 		e->allowed_ns = e->refused ? 0 : now;
 	}
 	e->decided = true;
 	/* A silent server is not asked for each request. */
-	e->until_ns = now + token_cap_ns(&facts,
-				    e->answer == AUTH_UNAVAILABLE ? PAUSE_NS : self->keep_ns);
+	e->until_ns =
+		now + token_cap_ns(&facts, auth_is_undecided(e->answer) ? PAUSE_NS : self->keep_ns);
 	/* The API server alone knows the users of other tokens (ask_on_user()). */
 	if (answer == AUTH_UNAUTHENTICATED)
 		e->user[0] = '\0';
@@ -390,14 +390,15 @@ static void ask_on_user(void *context, int status, struct bytes text)
 	(void)pthread_mutex_unlock(&e->self->lock);
 }
 
-/* Writes the reason of an answer without a review. */
-static void ask_explain(int status, struct bytes text, char *reason, size_t size)
+/* Writes the reason of an answer without a review. Returns what it says to the client. */
+static enum auth_answer ask_explain(int status, struct bytes text, char *reason, size_t size)
 {
 	if (status)
 		(void)snprintf(reason, size, "the API server answered a review with %d", status);
 	else
 		(void)snprintf(reason, size, "the API server can't be asked: %.*s",
 			(int)(text.size < 150 ? text.size : 150), (const char *)text.data);
+	return status == 429 ? AUTH_BUSY : AUTH_UNAVAILABLE;
 }
 
 static void ask_on_answer(void *context, int status, struct bytes text)
@@ -413,7 +414,7 @@ static void ask_on_answer(void *context, int status, struct bytes text)
 	else if (status == 403)
 		answer = AUTH_DENIED; /* for instance: the token may not impersonate */
 	else if (status != 400 && status != 422)
-		ask_explain(status, text, reason, sizeof(reason));
+		answer = ask_explain(status, text, reason, sizeof(reason));
 	else { /* for instance: a group is impersonated without a user; it stays so */
 		answer = AUTH_DENIED;
 		(void)snprintf(reason, sizeof(reason), "the API server refused the review with %d",
@@ -437,6 +438,7 @@ static void ask_on_answer(void *context, int status, struct bytes text)
 /* Settles a question after an error of our own account, without a decision about the client. */
 static void ask_failed(struct decision_entry *e, int status, struct bytes text)
 {
+	enum auth_answer answer = AUTH_UNAVAILABLE;
 	char reason[200];
 
 	if (status == 401 || status == 403)
@@ -445,8 +447,8 @@ static void ask_failed(struct decision_entry *e, int status, struct bytes text)
 			"ClusterRole system:auth-delegator): %d",
 			status);
 	else
-		ask_explain(status, text, reason, sizeof(reason));
-	ask_settle(e, AUTH_UNAVAILABLE, reason);
+		answer = ask_explain(status, text, reason, sizeof(reason));
+	ask_settle(e, answer, reason);
 }
 
 static void ask_on_review(void *context, int status, struct bytes text)
@@ -644,7 +646,7 @@ static bool self_look_up(struct auth_self *self, struct decision_entry *first,
 	}
 	bool known = first->decided && now < first->until_ns;
 	bool silent =
-		known ? first->answer == AUTH_UNAVAILABLE
+		known ? auth_is_undecided(first->answer)
 		      : self->silent || (first->asking && now - first->asked_ns >= SILENCE_NS);
 	const struct decision_entry *by = silent ? self_grace(self, first, pending, now) : NULL;
 	if (by) {

@@ -19,8 +19,15 @@ enum auth_answer {
 	AUTH_ALLOWED,
 	AUTH_DENIED,          /* 403 */
 	AUTH_UNAUTHENTICATED, /* 401 */
+	AUTH_BUSY,            /* 429: the API server is overloaded; else as the next one */
 	AUTH_UNAVAILABLE      /* 503: the API server can't be asked, and nothing is remembered */
 };
+
+/* Returns true if the API server has not decided. */
+static inline bool auth_is_undecided(enum auth_answer answer)
+{
+	return answer == AUTH_BUSY || answer == AUTH_UNAVAILABLE;
+}
 
 /* The attributes of a request to a resource, in their order. */
 enum question_part {

@@ -234,6 +234,24 @@ def test_without_the_api_server_the_last_decision_holds_but_not_for_secrets(work
 
 
 @pytest.mark.parametrize("auth", ["review", "self"])
+def test_clients_of_an_overloaded_api_server_come_again(workspace, auth):
+    """As they would if they asked it themselves; what was allowed before stays so."""
+    account = {"review": {"tokenFile": str(workspace.directory / "own-token")}} if auth == "review" else {}
+    review = Reviewed(workspace, auth=auth, offlineGrace="1h", **account)
+    review.rights.add(("u2", "pods"))
+    if auth == "self":
+        review.api.decide = lambda kind, authorization, spec: {"allowed": True}
+    assert review.ask("/api/v1/pods", token="T1").status == 200
+    review.api.overloaded = True
+    refused = review.ask(PODS, token="T2")
+    assert (refused.status, refused.headers["retry-after"]) == (429, "1")
+    assert refused.message == "the API server answered a review with 429"
+    assert review.ask(f"{PODS}/p1", token="T1").status == 200, "who may list all may have a part"
+    review.api.overloaded = False
+    eventually(lambda: review.ask(PODS, token="T2").status == 200)
+
+
+@pytest.mark.parametrize("auth", ["review", "self"])
 def test_without_the_api_server_discovery_is_for_clients_that_it_knows(workspace, auth):
     """Whether they have asked for it before or not: each path is a question of its own."""
     review = Reviewed(workspace, auth=auth, review={"tokenFile": str(workspace.directory / "own-token")}, offlineGrace="1h")

@@ -237,7 +237,7 @@ Test(serve_auth, refused_tokens_and_failures_are_told_apart)
 		{{REVIEWS, 400, "application/json", "{}"}, AUTH_DENIED},
 		{{REVIEWS, 422, "application/json", "{}"}, AUTH_DENIED},
 		{{REVIEWS, 500, "application/json", "{}"}, AUTH_UNAVAILABLE},
-		{{REVIEWS, 429, "application/json", "{}"}, AUTH_UNAVAILABLE},
+		{{REVIEWS, 429, "application/json", "{}"}, AUTH_BUSY},
 		{{REVIEWS, 201, "application/json", "{\"status\":{}}"}, AUTH_DENIED},
 		{{REVIEWS, 201, "application/json", "[1"}, AUTH_UNAVAILABLE},
 		{{REVIEWS, 201, "application/json", ""}, AUTH_UNAVAILABLE},

@@ -128,6 +128,8 @@ class _WritingHandler(_Handler):
         if self.server.away:
             self.close_connection = True
             return None
+        if self.server.overloaded:
+            return self.status(429, "TooManyRequests", "too many requests")
         spec = body.get("spec", {})
         with self.server.lock:
             self.server.reviews.append((kind, self.headers["Authorization"], spec))
@@ -144,10 +146,10 @@ class _WritingHandler(_Handler):
 class ApiServer(ReverseProxy):
     """`seen` lists (method, path, headers) of each request; `decide(kind, authorization, spec)`
     returns the status of a review, or None for 401; `reviews` lists them. `away`: reviews are not
-    answered. Without `greets` new connections get no handshake; `waiting` counts them."""
+    answered; `overloaded`: with 429. Without `greets` new connections get no handshake; `waiting` counts them."""
 
     def __init__(self, simulator, pair=None, **named):
-        self.seen, self.reviews, self.away, self.sent, self.waiting = [], [], False, 0, 0
+        self.seen, self.reviews, self.away, self.overloaded, self.sent, self.waiting = [], [], False, False, 0, 0
         self.gate, self.greets = threading.Event(), threading.Event()
         self.greets.set()
         self.decide = lambda kind, authorization, spec: {"allowed": True} if authorization else None
