@@ -13,7 +13,6 @@
 #define NO_STREAM        (30 * 60 * SECOND)
 #define SHORT_WATCH      SECOND
 #define PAGE_RETRIES_MAX 5
-#define REPEATS_MAX      10 /* as client-go */
 #define STRIKES_MAX      3
 #define UNREADABLE_MAX   3
 #define STREAMS_LOST_MAX 3
@@ -114,7 +113,7 @@ static bool machine_repeat(struct feed_machine *m, const struct feed_input *in)
 {
 	uint64_t asked = in->status->retry_after_ns;
 
-	if (!asked || m->repeats == REPEATS_MAX)
+	if (!asked || m->repeats == STATUS_REPEATS_MAX)
 		return false;
 	m->repeats++;
 	machine_wait(

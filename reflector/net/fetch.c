@@ -13,10 +13,9 @@
 #include "common/proc.h"
 #include "reflector/net/head.h"
 #include "reflector/net/pace.h"
+#include "reflector/net/status.h"
 
 #define FETCH_MAGIC 0x46455443u
-
-#define REPEATS_MAX 10 /* as client-go */
 
 struct fetch {
 	uint32_t magic;
@@ -99,7 +98,7 @@ static bool fetch_repeat(struct fetch *fetch, int status)
 {
 	uint64_t pause = fetch->retry_after_ns, now = proc_monotonic_ns();
 
-	if (!fetch->request.repeat || !pause || fetch->repeats == REPEATS_MAX ||
+	if (!fetch->request.repeat || !pause || fetch->repeats == STATUS_REPEATS_MAX ||
 		(status != 429 && status < 500) || now + 2 * pause >= fetch->end_ns)
 		return false;
 	fetch->repeats++;

@@ -29,6 +29,8 @@ enum failure_kind {
 const char *failure_kind_name(enum failure_kind kind);
 
 #define STATUS_TEXT 300
+/* Requests in a row that are repeated because Retry-After asks for it; as client-go. */
+#define STATUS_REPEATS_MAX 10
 
 struct status {
 	enum failure_kind kind;

@@ -160,10 +160,8 @@ int api_status_overloaded(struct api_status *status, const char *why)
 
 int api_status_busy(struct api_status *status)
 {
-	api_status_set(status, 429, "TooManyRequests",
-		"too many answers wait for clients that do not read them");
-	status->retry_after = 1;
-	return 429;
+	return api_status_overloaded(
+		status, "too many answers wait for clients that do not read them");
 }
 
 int api_status_too_large(struct api_status *status, const char *n, const char *current)
