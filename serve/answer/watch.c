@@ -410,6 +410,12 @@ static int watch_live(struct watch *watch)
 	answer_group_set_caught_up(&watch->member, false);
 	int r = catalog_read(request->worker->answer->catalog, request->feed,
 		watch->member.position, watch->bracket ? 0 : CATALOG_ENTRIES, &news);
+	/* An API server ends the watches of a deleted resource without a Status: the next watch is
+	 * 404, by which clients stop. A 410 would make them list what is not there. */
+	if (news.removed) {
+		watch->stage = WATCH_ENDED;
+		return 0;
+	}
 	if (news.gone || (news.n == 0 && r == LAPPED)) {
 		watch_expire(watch);
 		return 0;

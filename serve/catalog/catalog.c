@@ -367,8 +367,10 @@ static int catalog_settle(struct catalog *c, struct catalog_settling *settling)
 		catalog_settle_one, settling);
 
 	for (size_t i = c->n; r == 0 && i-- > 0;)
-		if (!c->feeds[i]->settled)
+		if (!c->feeds[i]->settled) {
+			c->feeds[i]->removed = true;
 			catalog_drop(c, i);
+		}
 	return r;
 }
 
@@ -798,6 +800,7 @@ int catalog_read(struct catalog *catalog, const struct catalog_feed *feed, uint6
 	ret_news->n = 0;
 	catalog_lock(catalog);
 	ret_news->gone = __atomic_load_n(&feed->gone, __ATOMIC_ACQUIRE);
+	ret_news->removed = feed->removed;
 	while (ret_news->n < most &&
 		(r = timeline_next(timeline, position, &ret_news->entries[ret_news->n])) == FOUND)
 		position = ret_news->entries[ret_news->n++].seq;

@@ -38,6 +38,7 @@ struct catalog_feed {
 	uint64_t shown;  /* the feeder's: the newest visible entry */
 	bool settled;    /* the feeder's: the journal has the feed */
 	bool gone;       /* removed, or its journal was replaced: its watches end */
+	bool removed;    /* the former: there is nothing to list again */
 	uint64_t news;   /* counts changes of its timeline, and of whether it is live */
 	uint64_t states; /* counts the latter */
 	uint64_t floor;  /* the newest seq shown to a client: no answer is older */
@@ -104,7 +105,7 @@ struct catalog_news {
 	size_t n;
 	uint64_t visible;
 	char newest[TIMELINE_RV_SIZE]; /* the RV of the visible state */
-	bool gone;                     /* the feed is */
+	bool gone, removed;            /* the feed is */
 };
 /* Reads at most MOST entries. Returns: FOUND: there may be more; END; LAPPED: POSITION is not
  * kept. */
