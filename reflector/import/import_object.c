@@ -82,17 +82,18 @@ static bool object_kind(const struct import_identity *identity, struct import_ki
 	return true;
 }
 
-/* Finds the kind of an object without one: by its list, else by the path of its file. */
+/* Finds the kind of an object without one: by its list, else by the path of its file. In
+ * namespaces/NAME/, an object of NAME is no Namespace. ROOM holds the texts. */
 static bool object_find_kind(struct import *import, struct bytes kind, struct bytes version,
-	char *room, size_t size, struct bytes *ret_kind, struct bytes *ret_version)
+	struct import_identity *identity, char *room, size_t size)
 {
 	const char *path = import->file->path;
 	struct import_kind named;
 	size_t end = strlen(path);
 
 	if (kind.size > 4 && version.size && object_is_list(kind)) {
-		*ret_kind = BYTES(kind.data, kind.size - 4);
-		*ret_version = version;
+		identity->kind = BYTES(kind.data, kind.size - 4);
+		identity->api_version = version;
 		return true;
 	}
 	while (end) { /* the last component first, without its ending */
@@ -102,11 +103,12 @@ static bool object_find_kind(struct import *import, struct bytes kind, struct by
 			start--;
 		const char *dot = path[end] ? NULL : strrchr(path + start, '.');
 		size_t stop = dot ? (size_t)(dot - path) : end;
-		if (import_find_named(path + start, stop - start, &named)) {
+		if (import_find_named(path + start, stop - start, &named) &&
+			(named.namespaced || !identity->name_space.size)) {
 			size_t n = (size_t)snprintf(room, size, "%s%s%s", named.group,
 				*named.group ? "/" : "", named.version);
-			*ret_version = BYTES(room, n);
-			*ret_kind = BYTES(room + n + 1, strlen(named.kind));
+			identity->api_version = BYTES(room, n);
+			identity->kind = BYTES(room + n + 1, strlen(named.kind));
 			(void)snprintf(room + n + 1, size - n - 1, "%s", named.kind);
 			return true;
 		}
@@ -282,8 +284,7 @@ static int object_take(struct import *import, struct bytes *body, struct import_
 
 	if (r == 0 && !identity->kind.size && !identity->api_version.size &&
 		identity->has_metadata &&
-		object_find_kind(import, kind, version, room, sizeof(room), &identity->kind,
-			&identity->api_version)) {
+		object_find_kind(import, kind, version, identity, room, sizeof(room))) {
 		r = object_put_kind(import, *body, identity->kind, identity->api_version);
 		*body = buf_bytes(&import->headed);
 		if (r == 0)

@@ -246,6 +246,22 @@ static struct coverage_request route_wanted(const struct answer_request *request
 	};
 }
 
+/* Answers 404: no feed holds the request. KNOWN: one holds a part of it. */
+static int route_lacks_feed(struct answer_request *request, bool known)
+{
+	const struct api_path *path = &request->path;
+	bool is_imported = catalog_is_imported(request->worker->answer->catalog);
+
+	api_status_unknown_path(&request->status);
+	buf_printf(&request->status.message, ": %s %s%s.%s%s%s%s%s",
+		is_imported ? "the imported dump does not have"
+			    : "kinf-serve has no feed that holds",
+		known ? "all of " : "", path->resource, path->version, *path->group ? "." : "",
+		path->group, *path->namespace_ ? " of this namespace" : "",
+		is_imported ? "" : "; add it to the feeds in kinf.yaml");
+	return 404;
+}
+
 /* Finds the feed and the keys of the request. */
 static int route_find_feed(struct answer_request *request)
 {
@@ -257,16 +273,8 @@ static int route_find_feed(struct answer_request *request)
 
 	if (r != FOUND && catalog_is_empty(request->worker->answer->catalog))
 		return api_status_starting(&request->status);
-	if (r != FOUND) {
-		api_status_unknown_path(&request->status);
-		buf_printf(&request->status.message,
-			": kinf-serve has no feed that holds %s%s.%s%s%s%s; add it to the feeds in "
-			"kinf.yaml",
-			known ? "all of " : "", path->resource, path->version,
-			*path->group ? "." : "", path->group,
-			*path->namespace_ ? " of this namespace" : "");
-		return 404;
-	}
+	if (r != FOUND)
+		return route_lacks_feed(request, known);
 	const struct feed_definition *d = &request->feed->definition;
 
 	if (!d->namespaced != !*path->namespace_ && (*path->namespace_ || path->is_named))

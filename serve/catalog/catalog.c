@@ -53,13 +53,13 @@ struct catalog {
 	size_t n, room;
 	struct earlier_feed *earlier;
 	size_t n_earlier, earlier_room;
+	bool is_imported; /* the store is of a dump */
 	bool ready;
 	char reason[200]; /* if it is not */
 	/* The feeder's own. */
 	struct snapshot *snapshot;
 	struct ring_reader *ring;
 	bool uuid_known;
-	bool is_imported; /* the store is of a dump */
 	uint8_t uuid[16];
 	uint64_t definitions;
 	uint64_t at;       /* the last event of the log that is shown; UINT64_MAX: all */
@@ -421,7 +421,7 @@ static int catalog_take(struct catalog *c, bool *ret_any)
 	int r = journal_meta(journal, txn, &meta);
 	if (r < 0)
 		return r;
-	c->is_imported = strncmp(meta.cluster, JOURNAL_IMPORTED, strlen(JOURNAL_IMPORTED)) == 0;
+	c->is_imported = journal_is_imported(&meta);
 	horizon = meta.horizon;
 	if (c->examined < horizon &&
 		!c->is_past) { /* the first time, or trimmed before we have read it */
@@ -727,6 +727,14 @@ bool catalog_is_empty(struct catalog *catalog)
 	bool empty = !catalog->n;
 	catalog_unlock(catalog);
 	return empty;
+}
+
+bool catalog_is_imported(struct catalog *catalog)
+{
+	catalog_lock(catalog);
+	bool is_imported = catalog->is_imported;
+	catalog_unlock(catalog);
+	return is_imported;
 }
 
 bool catalog_are_listed(struct catalog *catalog, char reason[200])

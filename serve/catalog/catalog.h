@@ -75,6 +75,8 @@ bool catalog_is_ready(struct catalog *catalog, char reason[200]);
 
 /* Returns true if no feed is known yet: nothing can be said about the resources. */
 bool catalog_is_empty(struct catalog *catalog);
+/* Returns true if the store is of a dump. */
+bool catalog_is_imported(struct catalog *catalog);
 /* Returns true if each feed was listed; else REASON names one without a list. */
 bool catalog_are_listed(struct catalog *catalog, char reason[200]);
 

@@ -461,6 +461,11 @@ int journal_meta(struct journal *journal, struct txn *txn, struct journal_meta *
 	return 0;
 }
 
+bool journal_is_imported(const struct journal_meta *meta)
+{
+	return strncmp(meta->cluster, JOURNAL_IMPORTED, strlen(JOURNAL_IMPORTED)) == 0;
+}
+
 uint64_t journal_history(const struct journal *journal)
 {
 	CHECK_OBJ(journal, JOURNAL_MAGIC);

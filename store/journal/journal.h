@@ -290,6 +290,8 @@ uint64_t journal_history(const struct journal *journal);
 int journal_passed(
 	struct journal *journal, struct txn *txn, uint32_t feed, struct feed_passed *ret_passed);
 int journal_meta(struct journal *journal, struct txn *txn, struct journal_meta *ret_meta);
+/* Returns true for the journal of an imported dump, which no reflector keeps current. */
+bool journal_is_imported(const struct journal_meta *meta);
 int journal_get(struct journal *journal, struct txn *txn, uint64_t seq, struct record *ret_record);
 int journal_head(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes key,
 	struct head *ret_head);

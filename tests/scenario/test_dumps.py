@@ -136,6 +136,19 @@ def test_a_layout_as_directory_and_archive(store, name):
         assert store.kinf("get", "ds", "-o", "count", "--store", target, check=True).stdout == "0\n", "an empty list is known"
 
 
+def test_the_directory_of_a_namespace_makes_no_namespace_of_its_objects(store):
+    """As an archive of the Insights operator has them: without kind and apiVersion."""
+    one, = bare(INDEX)
+    files = {"namespaces/web/indices/one.json": json.dumps(one), "namespaces/web/pods/a/a.json": json.dumps(*bare(pod("a"))),
+             "config/namespaces/web.json": json.dumps({"metadata": {"name": "web"}})}
+    target = store.directory / "made"
+    result = store.kinf("import", write(store.directory, files), "--store", target)
+    assert result.status == 1 and "indices/one.json" in result.stderr and "it has no kind and apiVersion" in result.stderr, result
+    found = store.kinf("get", "namespaces,pods", "-A", "-o", "name", "--store", target, check=True)
+    assert found.stdout.splitlines() == ["namespace/web", "pod/a"]
+    assert "note: pods: offline, imported from a dump" in found.stderr, "no reflector is to be started"
+
+
 def test_zip_and_zstd(store):
     files = LAYOUTS["kubectl get"]
     with zipfile.ZipFile(store.directory / "dump.zip", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -331,7 +344,10 @@ def test_kinf_serve_serves_a_store_that_never_had_daemons(workspace):
     imported.kinf("import", dump, "--store", imported.path, check=True)
     imported.kinf("backup", f"{backup.path}/", "--store", imported.path, check=True)
     for store in (imported, backup):
-        assert Serve(store, None).ask("/api/v1/pods").names == ["a", "b"]
+        serve = Serve(store, None)
+        assert serve.ask("/api/v1/pods").names == ["a", "b"]
+        nodes = serve.ask("/api/v1/nodes")
+        assert nodes.status == 404 and nodes.message.endswith("the imported dump does not have nodes.v1"), nodes.message
 
 
 def test_open_serves_a_dump_to_a_command(store):
