@@ -75,7 +75,7 @@ type maker struct {
 	copies  bool // controller-runtime does not copy what is read
 
 	mu   sync.Mutex
-	made map[made][]*informers.Informer
+	made map[made][]informerOf
 }
 
 // newMaker changes options of the cache: its client tells the scope of each informer, and what is read
@@ -108,7 +108,7 @@ func newMaker(store *kinf.Store, options Options, config *rest.Config, o *cache.
 	o.HTTPClient = &client
 	m := &maker{store: store, require: options.Require, objects: informers.NewObjectCache(cmp.Or(options.CacheBytes, DefaultCacheBytes)),
 		scheme: o.Scheme, capture: capture, theirs: o.NewInformer,
-		made: map[made][]*informers.Informer{}}
+		made: map[made][]informerOf{}}
 	if m.theirs == nil {
 		m.theirs = toolscache.NewSharedIndexInformer
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -162,6 +163,50 @@ func TestReadsAreThoseOfControllerRuntime(t *testing.T) {
 	}
 }
 
+// UnsafeDisableDeepCopy gives what others read so as well, and no other read shares it.
+func TestReadsWithoutCopies(t *testing.T) {
+	t.Parallel()
+	w, config := world(t)
+	theirs := start(t, cache.New, config, cache.Options{DefaultTransform: cache.TransformStripManagedFields()})
+	ours := start(t, NewCache(Options{Store: w.Store, Require: true}), config, cache.Options{})
+	var pods corev1.PodList
+	if err := theirs.List(context.Background(), &pods); err != nil {
+		t.Fatal(err)
+	}
+	first := pods.Items[slices.IndexFunc(pods.Items, func(p corev1.Pod) bool { return p.Spec.NodeName != "" && len(p.Labels) > 0 })]
+	for _, options := range [][]client.ListOption{{}, {client.InNamespace(first.Namespace)}, {client.MatchingLabels(first.Labels)},
+		{client.MatchingFields{"node": first.Spec.NodeName}}, {client.MatchingFields{"spec.nodeName": first.Spec.NodeName},
+			client.InNamespace(first.Namespace), client.MatchingLabels(first.Labels)}} {
+		for range 3 { // the second list is kept
+			if n := equal(t, ours, theirs, &corev1.PodList{}, append(options, client.UnsafeDisableDeepCopy)...); n == 0 {
+				t.Errorf("none of %v", options)
+			}
+		}
+	}
+	get := func(mark string, options ...client.GetOption) string {
+		t.Helper()
+		var pod corev1.Pod
+		if err := ours.Get(context.Background(), client.ObjectKeyFromObject(&first), &pod, options...); err != nil {
+			t.Fatal(err)
+		}
+		before := pod.Labels["mark"]
+		pod.Labels["mark"] = mark
+		return before
+	}
+	for n, read := range []struct {
+		set, want string
+		options   []client.GetOption
+	}{{"a", "", []client.GetOption{client.UnsafeDisableDeepCopy}}, {"b", "a", nil}, {"c", "a", []client.GetOption{client.UnsafeDisableDeepCopy}}} {
+		if got := get(read.set, read.options...); got != read.want {
+			t.Errorf("read %d: %q, not %q", n, got, read.want)
+		}
+	}
+	err := ours.Get(context.Background(), client.ObjectKey{Namespace: "none", Name: "none"}, &corev1.Pod{}, client.UnsafeDisableDeepCopy)
+	if !apierrors.IsNotFound(err) {
+		t.Error(err)
+	}
+}
+
 func listOf(kind string) client.ObjectList {
 	u := &unstructured.UnstructuredList{}
 	u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
@@ -189,6 +234,26 @@ func TestScopesOfTheCache(t *testing.T) {
 	ours, theirs := start(t, NewCache(Options{Store: w.Store, Require: true}), config, options), start(t, cache.New, config, options)
 	if n := equal(t, ours, theirs, &corev1.PodList{}); n == 0 || n == 100 {
 		t.Errorf("%d pods", n)
+	}
+	withoutTransform := options // the feed drops them
+	withoutTransform.DefaultTransform = nil
+	ours = start(t, NewCache(Options{Store: w.Store, Require: true}), config, withoutTransform)
+	for _, namespace := range []string{first.Namespace, last.Namespace} {
+		for range 2 { // the first list makes the informers
+			equal(t, ours, theirs, &corev1.PodList{}, client.InNamespace(namespace), client.MatchingLabels(first.Labels))
+		}
+		equal(t, ours, theirs, &corev1.PodList{}, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
+	}
+	clear(options.ByObject) // the first informer has all but the second one's
+	options.ByObject[&corev1.Pod{}] = cache.ByObject{Namespaces: map[string]cache.Config{
+		cache.AllNamespaces: {}, last.Namespace: {LabelSelector: labels.SelectorFromSet(last.Labels)}}}
+	ours = start(t, NewCache(Options{Store: w.Store, Require: true}), config, withoutTransform)
+	theirs = start(t, cache.New, config, options)
+	for range 2 {
+		if n := equal(t, ours, theirs, &corev1.PodList{}, client.MatchingLabels(last.Labels)); n == 0 {
+			t.Error("no pods")
+		}
+		equal(t, ours, theirs, &corev1.PodList{}, client.MatchingLabels(last.Labels), client.InNamespace(last.Namespace))
 	}
 }
 

@@ -4,6 +4,7 @@ package controllerruntime
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -33,8 +34,9 @@ func Path(path string) client.IndexerFunc {
 	return func(object client.Object) []string { return values(object) }
 }
 
-// selecting is controller-runtime's cache, but for lists by labels of what one of our informers has: the
-// labels are compared before objects are decoded.
+// selecting is controller-runtime's cache, but for two kinds of reads of what one of our informers has:
+// lists by labels, which are compared before objects are decoded, and reads with UnsafeDisableDeepCopy,
+// of which an informer is not told.
 type selecting struct {
 	cache.Cache
 	maker *maker
@@ -43,14 +45,38 @@ type selecting struct {
 // NeedLeaderElection says that the cache also runs in a program that waits to lead.
 func (selecting) NeedLeaderElection() bool { return false }
 
+func isSet(option *bool) bool { return option != nil && *option }
+
+func (c selecting) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	o := client.GetOptions{}
+	o.ApplyOptions(options)
+	if !isSet(o.UnsafeDisableDeepCopy) {
+		return c.Cache.Get(ctx, key, object, options...)
+	}
+	informer := c.maker.find(object, key.Namespace)
+	if informer == nil { // the first read makes it
+		err := c.Cache.Get(ctx, key, object, options...)
+		if informer = c.maker.find(object, key.Namespace); err != nil || informer == nil {
+			return err
+		}
+	}
+	item, exists, err := informer.GetShared(strings.TrimPrefix(key.String(), "/"))
+	if err != nil || !exists || reflect.TypeOf(item) != reflect.TypeOf(object) {
+		return c.Cache.Get(ctx, key, object, options...) // with the errors of controller-runtime
+	}
+	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(item).Elem())
+	return nil
+}
+
 func (c selecting) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	o := client.ListOptions{}
 	o.ApplyOptions(options)
-	s := informers.Selection{Namespace: o.Namespace, Labels: o.LabelSelector}
-	if o.Continue != "" || o.LabelSelector == nil || o.LabelSelector.Empty() || !byField(&s, &o) {
+	s := informers.Selection{Namespace: o.Namespace, Labels: o.LabelSelector, Shared: isSet(o.UnsafeDisableDeepCopy)}
+	byLabels := o.LabelSelector != nil && !o.LabelSelector.Empty()
+	if o.Continue != "" || !byLabels && !s.Shared || !byField(&s, &o) {
 		return c.Cache.List(ctx, list, options...)
 	}
-	informer := c.maker.find(list)
+	informer := c.maker.find(list, o.Namespace)
 	if informer == nil {
 		return c.Cache.List(ctx, list, options...)
 	}
@@ -111,27 +137,41 @@ func formOf(object any) form {
 	return formTyped
 }
 
-// note keeps an informer for lists.
+// note keeps an informer for reads.
 func (m *maker) note(of made, namespace string, informer *informers.Informer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if namespace != "" {
-		informer = nil // one of several
-	}
-	m.made[of] = append(slices.DeleteFunc(m.made[of], func(i *informers.Informer) bool { return i != nil && i.IsStopped() }), informer)
+	m.made[of] = append(slices.DeleteFunc(m.made[of], func(i informerOf) bool { return i.IsStopped() }), informerOf{informer, namespace})
 }
 
-// find returns the informer of a list's objects; nil: there is not exactly one.
-func (m *maker) find(list client.ObjectList) *informers.Informer {
-	kind, err := apiutil.GVKForObject(list, m.scheme)
+// informerOf is an informer of a namespace; "": of all.
+type informerOf struct {
+	*informers.Informer
+	namespace string
+}
+
+// find returns the informer of an object, or of a list's objects, in a namespace; nil: there is not
+// exactly one. Beside others, one of all namespaces does not have theirs.
+func (m *maker) find(object runtime.Object, namespace string) (found *informers.Informer) {
+	kind, err := apiutil.GVKForObject(object, m.scheme)
 	if err != nil {
 		return nil
 	}
 	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if all := m.made[made{kind, formOf(list)}]; len(all) == 1 {
-		return all[0]
+	all := m.made[made{kind, formOf(object)}]
+	if len(all) == 1 && all[0].namespace == "" {
+		return all[0].Informer
 	}
-	return nil
+	for _, i := range all {
+		if namespace == "" || i.namespace != namespace {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = i.Informer
+	}
+	return found
 }

@@ -183,7 +183,7 @@ func (x *indexes) fill(n *index) error {
 			if err != nil {
 				return err
 			}
-			object, _, err := i.pick(o, now.epoch)
+			object, _, err := i.pick(o, now.epoch, !i.copies)
 			if err != nil {
 				return err
 			}
@@ -197,10 +197,19 @@ func (x *indexes) fill(n *index) error {
 	return err
 }
 
+// reader takes what is shared, or copies.
+type reader struct {
+	*indexes
+	shares bool
+}
+
+func (x *indexes) reader() reader { return reader{x, !x.informer.copies} }
+
 // selected gives an object to a reader; nil: it is not of the scope.
-func (i *Informer) selected(o *kinf.Object, epoch int) (any, error) {
-	object, shared, err := i.pick(o, epoch)
-	if typed, ok := object.(runtime.Object); ok && shared && i.copies {
+func (x reader) selected(o *kinf.Object, epoch int) (any, error) {
+	i := x.informer
+	object, shared, err := i.pick(o, epoch, x.shares)
+	if typed, ok := object.(runtime.Object); ok && shared && !x.shares {
 		object = i.decoder.copy(typed)
 	}
 	return object, err
@@ -208,7 +217,7 @@ func (i *Informer) selected(o *kinf.Object, epoch int) (any, error) {
 
 // pick gives an object, and whether others have it; nil: it is not of the scope. If readers get copies, one
 // read once costs less without: it is the reader's, and kept at the second time.
-func (i *Informer) pick(o *kinf.Object, epoch int) (object any, shared bool, err error) {
+func (i *Informer) pick(o *kinf.Object, epoch int, shares bool) (object any, shared bool, err error) {
 	at := position{epoch, o.Event}
 	if object := i.objects.get(i, at); object != nil {
 		return object, true, nil
@@ -218,7 +227,7 @@ func (i *Informer) pick(o *kinf.Object, epoch int) (object any, shared bool, err
 	if err != nil || !selected {
 		return nil, false, err
 	}
-	if i.objects == nil || i.copies && !i.objects.isRead(i, at) {
+	if i.objects == nil || !shares && !i.objects.isRead(i, at) {
 		object, err = i.decoder.read(o)
 		return object, false, err
 	}
@@ -271,7 +280,14 @@ func (x *indexes) isEarly(err error) bool {
 	return errors.Is(err, kinf.ErrNotYet) && !x.informer.HasSynced()
 }
 
-func (x *indexes) GetByKey(key string) (item any, exists bool, err error) {
+func (x *indexes) GetByKey(key string) (item any, exists bool, err error) { return x.reader().get(key) }
+
+// GetShared is GetByKey of the Indexer without a copy: nobody may change the object.
+func (i *Informer) GetShared(key string) (item any, exists bool, err error) {
+	return reader{i.indexes, true}.get(key)
+}
+
+func (x reader) get(key string) (item any, exists bool, err error) {
 	i := x.informer
 	err = i.read(false, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
 		o, err := s.Get(f.Name, key)
@@ -280,7 +296,7 @@ func (x *indexes) GetByKey(key string) (item any, exists bool, err error) {
 			return nil
 		}
 		if err == nil {
-			item, err = i.selected(o, now.epoch)
+			item, err = x.selected(o, now.epoch)
 		}
 		return err
 	})
@@ -299,7 +315,7 @@ func (x *indexes) Get(object any) (item any, exists bool, err error) {
 }
 
 // listIn returns the objects of the scope that a query finds, as of one instant.
-func (x *indexes) listIn(patient bool, query kinf.Query) (items []any, err error) {
+func (x reader) listIn(patient bool, query kinf.Query) (items []any, err error) {
 	i := x.informer
 	if i.scope.Namespace != "" {
 		if query.Namespace != "" && query.Namespace != i.scope.Namespace {
@@ -307,12 +323,12 @@ func (x *indexes) listIn(patient bool, query kinf.Query) (items []any, err error
 		}
 		query.Namespace = i.scope.Namespace
 	}
-	keeps := i.objects != nil && !i.copies && query.LabelSelector == ""
+	keeps := i.objects != nil && x.shares && query.LabelSelector == ""
 	err = i.read(patient, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
 		if keeps {
 			items, err = i.listShared(s, f, now.epoch, query.Namespace)
 		} else {
-			items, err = i.collect(now.epoch, s.List(f.Name, i.scope.narrow(query)))
+			items, err = x.collect(now.epoch, s.List(f.Name, i.scope.narrow(query)))
 		}
 		return err
 	})
@@ -323,12 +339,12 @@ func (x *indexes) listIn(patient bool, query kinf.Query) (items []any, err error
 }
 
 // collect gives those objects that are of the scope.
-func (i *Informer) collect(epoch int, objects iter.Seq2[*kinf.Object, error]) (items []any, err error) {
+func (x reader) collect(epoch int, objects iter.Seq2[*kinf.Object, error]) (items []any, err error) {
 	for o, err := range objects {
 		if err != nil {
 			return nil, err
 		}
-		item, err := i.selected(o, epoch)
+		item, err := x.selected(o, epoch)
 		if err != nil {
 			return nil, err
 		}
@@ -342,7 +358,7 @@ func (i *Informer) collect(epoch int, objects iter.Seq2[*kinf.Object, error]) (i
 // List has no way to return an error: it waits for a store that can be read. An empty list would make
 // controllers delete what they should keep.
 func (x *indexes) List() []any {
-	items, err := x.listIn(true, kinf.Query{})
+	items, err := x.reader().listIn(true, kinf.Query{})
 	if err != nil {
 		utilruntime.HandleError(err)
 	}
@@ -405,7 +421,7 @@ func (x *indexes) ListKeys() []string {
 
 // byValues returns the objects that have one of the values and meet a selector. Those that have changed
 // since the maps did are asked again.
-func (x *indexes) byValues(n *index, values []string, selector *kinf.Selector) (items []any, err error) {
+func (x reader) byValues(n *index, values []string, selector *kinf.Selector) (items []any, err error) {
 	keys, err := x.keysOf(n, values...)
 	if err != nil || len(keys) == 0 {
 		return nil, err
@@ -427,7 +443,7 @@ func (x *indexes) byValues(n *index, values []string, selector *kinf.Selector) (
 				}
 				continue
 			}
-			item, err := i.selected(o, now.epoch)
+			item, err := x.selected(o, now.epoch)
 			if err != nil {
 				return err
 			}
@@ -446,9 +462,9 @@ func (x *indexes) ByIndex(name, value string) ([]any, error) {
 		return nil, err
 	}
 	if n.namespace {
-		return x.inNamespace(value, "")
+		return x.reader().inNamespace(value, "")
 	}
-	return x.byValue(n, value, "")
+	return x.reader().byValue(n, value, "")
 }
 
 func (x *indexes) Index(name string, object any) ([]any, error) {
@@ -463,7 +479,7 @@ func (x *indexes) Index(name string, object any) ([]any, error) {
 	if len(values) == 1 { // as a lister asks for a namespace
 		return x.ByIndex(name, values[0])
 	}
-	return x.byValues(n, values, &kinf.Selector{})
+	return x.reader().byValues(n, values, &kinf.Selector{})
 }
 
 func (x *indexes) IndexKeys(name, value string) ([]string, error) {

@@ -79,7 +79,7 @@ func (i *Informer) listAll(s *kinf.Snapshot, f *kinf.Feed, epoch int, namespace 
 		if err != nil {
 			return nil, err
 		}
-		object, _, err := i.pick(o, epoch)
+		object, _, err := i.pick(o, epoch, true)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func (i *Informer) mend(s *kinf.Snapshot, f *kinf.Feed, list []listed, then posi
 		}
 		var object any
 		if err == nil {
-			object, _, err = i.pick(o, then.epoch)
+			object, _, err = i.pick(o, then.epoch, true)
 		}
 		if err != nil {
 			return nil, false, err

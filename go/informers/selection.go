@@ -96,7 +96,7 @@ func indexOf(s *kinf.Snapshot, feed string, path *kinf.FieldPath) (string, error
 }
 
 // byPath answers by the store's index; false: there is none.
-func (x *indexes) byPath(p *indexPath, value, selector string) (items []any, answered bool, err error) {
+func (x reader) byPath(p *indexPath, value, selector string) (items []any, answered bool, err error) {
 	i := x.informer
 	query := kinf.Query{Namespace: i.scope.Namespace, LabelSelector: selector}
 	if p.scoped {
@@ -114,7 +114,7 @@ func (x *indexes) byPath(p *indexPath, value, selector string) (items []any, ans
 		if answered = name != ""; err != nil || !answered {
 			return err
 		}
-		items, err = i.collect(now.epoch, s.ByIndex(f.Name, name, value, i.scope.narrow(query)))
+		items, err = x.collect(now.epoch, s.ByIndex(f.Name, name, value, i.scope.narrow(query)))
 		return err
 	})
 	if x.isEarly(err) {
@@ -124,7 +124,7 @@ func (x *indexes) byPath(p *indexPath, value, selector string) (items []any, ans
 }
 
 // byValue returns the objects with a value in an index that meet a label selector.
-func (x *indexes) byValue(n *index, value, selector string) ([]any, error) {
+func (x reader) byValue(n *index, value, selector string) ([]any, error) {
 	if n.path != nil && x.informer.decoder.transform == nil {
 		if items, answered, err := x.byPath(n.path, value, selector); answered || err != nil {
 			return items, err
@@ -138,7 +138,7 @@ func (x *indexes) byValue(n *index, value, selector string) ([]any, error) {
 }
 
 // inNamespace returns the objects of a namespace, "" for those without, that meet a label selector.
-func (x *indexes) inNamespace(namespace, selector string) ([]any, error) {
+func (x reader) inNamespace(namespace, selector string) ([]any, error) {
 	items, err := x.listIn(false, kinf.Query{Namespace: namespace, LabelSelector: selector})
 	if namespace == "" {
 		items = slices.DeleteFunc(items, func(item any) bool { return item.(metav1.Object).GetNamespace() != "" })
@@ -153,14 +153,17 @@ type Selection struct {
 	Namespace    string          // "": all
 	Labels       labels.Selector // nil: all
 	Index, Value string          // as of Indexer.ByIndex, instead of a namespace
+	Shared       bool            // without copies: nobody may change the objects
 }
 
 // Select returns the objects of a selection; false: the informer can't tell more than its Indexer, since
-// it has not synced, or transforms objects.
+// it has not synced, or transforms what is selected by.
 func (i *Informer) Select(s Selection) (items []any, answered bool, err error) {
-	if !i.HasSynced() || i.IsStopped() || i.decoder.transform != nil {
+	selects := s.Index != "" || s.Labels != nil && !s.Labels.Empty()
+	if !i.HasSynced() || i.IsStopped() || selects && i.decoder.transform != nil {
 		return nil, false, nil
 	}
+	x := reader{i.indexes, s.Shared || !i.copies}
 	text := ""
 	if s.Labels != nil {
 		if _, selectable := s.Labels.Requirements(); !selectable {
@@ -169,14 +172,14 @@ func (i *Informer) Select(s Selection) (items []any, answered bool, err error) {
 		text = s.Labels.String()
 	}
 	if s.Index == "" {
-		items, err = i.indexes.listIn(false, kinf.Query{Namespace: s.Namespace, LabelSelector: text})
+		items, err = x.listIn(false, kinf.Query{Namespace: s.Namespace, LabelSelector: text})
 		return items, true, err
 	}
 	n, err := i.indexes.find(s.Index)
 	if err != nil || n.namespace {
 		return nil, false, err
 	}
-	items, err = i.indexes.byValue(n, s.Value, text)
+	items, err = x.byValue(n, s.Value, text)
 	if err != nil {
 		err = fmt.Errorf("by index %s: %w", s.Index, err)
 	}
