@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf get FEED[,FEED...] [NAME...] | FEED/NAME... | all
+ * kinf get FEED[,FEED...] [NAME...] | FEED/NAME... | CATEGORY
  *
  * One snapshot serves the whole output. Objects come either by name, or from one list for each feed
  * with selectors, an order and pages; as in kubectl the two do not mix.
@@ -366,35 +366,89 @@ static int get_check_one_feed(const struct get_args *args)
 		       : 0;
 }
 
-/* Replaces the target `all`, unless a feed has this name, by the feeds of kubectl's kinds for
- * it. */
-static int get_expand_all(struct get *get)
+static int get_add_target(struct get *get, const char *feed, char **names, size_t n_names)
+{
+	struct get_target target = {.feed = feed, .names = names, .n_names = n_names};
+
+	return ARRAY_ADD(get->targets, get->n_targets, get->targets_room, target,
+		"the feeds that are asked for");
+}
+
+/* Returns whether a target means the feed. A resource may have several, one a namespace. */
+static bool get_has_target(const struct get *get, const struct feed_definition *d)
+{
+	for (size_t i = 0; i < get->n_targets; i++)
+		if (strcmp(get->targets[i].feed, d->name) == 0 ||
+			feed_definition_is_called(d, get->targets[i].feed))
+			return true;
+	return false;
+}
+
+static int get_compare_groups(const void *a, const void *b)
+{
+	const struct feed_definition *const *x = a, *const *y = b;
+	int r = strcmp((*x)->group, (*y)->group);
+
+	return r ? r : strcmp((*x)->resource, (*y)->resource);
+}
+
+/* Adds the feeds of a category, by group and resource as in discovery. */
+static int get_add_category(struct get *get, const char *category)
+{
+	AUTO_FREE const struct feed_definition **found = NULL;
+	const struct feed_set *set = get_feeds(get, NULL);
+	size_t n = 0, room = 0;
+	int r = 0;
+
+	for (size_t i = 0; set && r == 0 && i < set->n; i++) {
+		const struct feed_definition *d = &set->feeds[i].definition;
+
+		if (feed_definition_is_in(d, category) && !d->name[feed_definition_name_size(d)])
+			r = ARRAY_ADD(found, n, room, d, "the feeds of a category");
+	}
+	if (n)
+		qsort(found, n, sizeof(*found), get_compare_groups);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (!get_has_target(get, found[i]))
+			r = get_add_target(get, found[i]->name, NULL, 0);
+	return r;
+}
+
+/* Replaces a target that is a category, unless a feed has its name, by the category's feeds. The
+ * kinds of `all` come first: in dumps they have no categories. */
+static int get_expand_category(struct get *get)
 {
 	static const char *const kinds[] = {"pods", "replicationcontrollers", "services",
 		"daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps",
 		"horizontalpodautoscalers.autoscaling", "cronjobs.batch", "jobs.batch"};
-	struct get_target *target = &get->targets[0];
-	size_t n = 0;
+	struct get_target target = get->targets[0];
+	bool all = strcmp(target.feed, "all") == 0;
+	int r = 0;
 
-	if (get->n_targets != 1 || strcmp(target->feed, "all") != 0 || get_feeds(get, "all"))
+	if (get->n_targets != 1 || get_feeds(get, target.feed))
 		return 0;
-	if (target->n_names)
-		return err_say(ERR_SYNTAX, "'all' stands for several kinds: a name needs one kind");
-	int r = ARRAY_ROOM(get->targets, get->n_targets, get->targets_room, ARRAY_SIZE(kinds),
-		"the feeds that are asked for");
+	get->n_targets = 0;
+	for (size_t i = 0; r == 0 && all && i < ARRAY_SIZE(kinds); i++)
+		if (get_feeds(get, kinds[i]))
+			r = get_add_target(get, kinds[i], NULL, 0);
+	if (r == 0)
+		r = get_add_category(get, target.feed);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (get_feeds(get, kinds[i]))
-			get->targets[n++] = (struct get_target){.feed = kinds[i]};
-	get->n_targets = n;
-	if (n > 1)
+	if (!get->n_targets && !all) { /* no category: the target is no feed */
+		get->targets[get->n_targets++] = target;
+		return 0;
+	}
+	if (target.n_names)
+		return err_say(ERR_SYNTAX, "'%s' stands for several kinds: a name needs one kind",
+			target.feed);
+	if (get->n_targets > 1)
 		return get_check_one_feed(&get->args);
-	return n ? 0
-		 : err_say(ERR_NO_FEED,
-			   "'all' stands for pods, services, deployments and the other kinds that "
-			   "run something, and none of them is watched; name a feed ('kinf status' "
-			   "lists them)");
+	return get->n_targets ? 0
+			      : err_say(ERR_NO_FEED,
+					"'all' stands for pods, services, deployments and the "
+					"other kinds that run something, and none of them is "
+					"watched; name a feed ('kinf status' lists them)");
 }
 
 /* Waits for --at-least-rv. Returns below 0 after it printed an error. */
@@ -427,7 +481,7 @@ static int get_open(struct get *get, const struct config_flags *flags)
 		r = command_go_to(get->kinf, get->snapshot, &get->when);
 	if (r < 0)
 		return r;
-	r = get_expand_all(get);
+	r = get_expand_category(get);
 	if (r < 0) {
 		(void)command_fail(r);
 		return r;
@@ -462,14 +516,6 @@ static void get_release(struct get *get)
 	kinf_close(&get->kinf);
 	option_texts_release(&get->args.query.index);
 	free(get->targets);
-}
-
-static int get_add_target(struct get *get, const char *feed, char **names, size_t n_names)
-{
-	struct get_target target = {.feed = feed, .names = names, .n_names = n_names};
-
-	return ARRAY_ADD(get->targets, get->n_targets, get->targets_room, target,
-		"the feeds that are asked for");
 }
 
 /* Reads FEED/NAME..., the output of -o name: adjacent names of one feed are one target. */
@@ -563,7 +609,8 @@ int command_get(int argc, char **argv)
 		object_table_options(&get.print.object_table_args),
 		config_common_options(&flags),
 	};
-	const struct options options = {"kinf get", "FEED[,FEED...] [NAME...] | FEED/NAME... | all",
+	const struct options options = {"kinf get",
+		"FEED[,FEED...] [NAME...] | FEED/NAME... | all | CATEGORY",
 		"Prints objects of the cache, in the order of their keys. Tables are kubectl's. "
 		"With -w it prints changes also, as 'kinf watch' does.",
 		groups, ARRAY_SIZE(groups), false};

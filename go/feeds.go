@@ -23,24 +23,24 @@ const (
 
 // A Feed is what the daemons watch for one entry of kinf.yaml, in all namespaces or in one.
 type Feed struct {
-	ID                       uint32
-	Name                     string
-	Group, Version, Resource string
-	Kind, ListKind           string
-	Namespace                string // "": all
-	Namespaced, MetadataOnly bool
-	LabelSelector            string
-	FieldSelector            string
-	Aliases, Drop            []string
-	Resync                   time.Duration
-	Event                    uint64 // the snapshot shows its events up to this one; 0: never listed so far
-	Objects                  uint64
-	ResourceVersion          string    // no newer than the objects shown; "": not known
-	LastContact              time.Time // of the newest stored event, bookmark or list
-	phase                    uint32
-	listing                  bool   // its first list is under way, or was not indexed so far
-	last, trimmed            uint64 // its newest record; the log has all after this one
-	contact                  moment
+	ID                        uint32
+	Name                      string
+	Group, Version, Resource  string
+	Kind, ListKind            string
+	Namespace                 string // "": all
+	Namespaced, MetadataOnly  bool
+	LabelSelector             string
+	FieldSelector             string
+	Aliases, Categories, Drop []string
+	Resync                    time.Duration
+	Event                     uint64 // the snapshot shows its events up to this one; 0: never listed so far
+	Objects                   uint64
+	ResourceVersion           string    // no newer than the objects shown; "": not known
+	LastContact               time.Time // of the newest stored event, bookmark or list
+	phase                     uint32
+	listing                   bool   // its first list is under way, or was not indexed so far
+	last, trimmed             uint64 // its newest record; the log has all after this one
+	contact                   moment
 }
 
 // Synced tells whether the feed was listed.
@@ -80,7 +80,7 @@ func readDefinition(key, row []byte) (*definition, error) {
 		Version: text("version"), Resource: text("resource"), Kind: text("kind"), ListKind: text("listKind"),
 		Namespace: text("namespace"), Namespaced: is("namespaced"), MetadataOnly: is("metadataOnly"),
 		LabelSelector: text("labelSelector"), FieldSelector: text("fieldSelector"), Aliases: lines(text("aliases"), " "),
-		Drop: lines(text("drop"), "\n"), Resync: time.Duration(resync)}}, nil
+		Categories: lines(text("categories"), " "), Drop: lines(text("drop"), "\n"), Resync: time.Duration(resync)}}, nil
 }
 
 // define returns the definition in a row, parsed once.

@@ -77,26 +77,22 @@ static void catalogue_read_singular(struct bytes text, struct catalogue_entry *e
 		entry->singular[i] = (char)tolower((unsigned char)kind[i]);
 }
 
-static void catalogue_read_short_names(const struct value *map, struct catalogue_entry *entry)
+/* Writes the words of the list KEY, each with a blank after it, as far as they fit in ROOM. */
+static void catalogue_read_words(const struct value *map, const char *key, char *room, size_t size)
 {
 	struct value list, item;
 	struct value_iter iter;
 	struct bytes none;
+	char word[128];
 	size_t used = 0;
 
-	if (value_find(map, BYTES_LIT("shortNames"), &list) != FOUND)
+	if (value_find(map, bytes_str(key), &list) != FOUND)
 		return;
 	value_iter_init(&iter, &list);
-	while (value_iter_next(&iter, &none, &item) == FOUND) {
-		char name[sizeof(entry->short_names)];
-
-		if (item.type != VALUE_STRING ||
-			!catalogue_copy_name(item.text, name, sizeof(name)) ||
-			used + item.text.size + 2 > sizeof(entry->short_names))
-			continue;
-		used += (size_t)snprintf(
-			entry->short_names + used, sizeof(entry->short_names) - used, "%s ", name);
-	}
+	while (value_iter_next(&iter, &none, &item) == FOUND)
+		if (item.type == VALUE_STRING && used + item.text.size + 2 <= size &&
+			catalogue_copy_name(item.text, word, sizeof(word)))
+			used += (size_t)snprintf(room + used, size - used, "%s ", word);
 }
 
 /* The names of members in the two forms of discovery documents. */
@@ -141,7 +137,9 @@ static int catalogue_read_resource(struct catalogue *catalogue, const struct val
 		resource->namespaced =
 			value_find(item, BYTES_LIT("namespaced"), &member) == FOUND &&
 			member.type == VALUE_BOOL && member.u.b;
-	catalogue_read_short_names(item, &entry);
+	catalogue_read_words(item, "shortNames", entry.short_names, sizeof(entry.short_names));
+	catalogue_read_words(
+		item, "categories", resource->categories, sizeof(resource->categories));
 	(void)snprintf(resource->aliases, sizeof(resource->aliases), "%s %s", entry.singular,
 		entry.short_names);
 	if (catalogue->count == ENTRIES_MAX)

@@ -20,8 +20,9 @@ struct resource {
 	char version[64];
 	char plural[64];
 	char kind[64];
-	char list_kind[72]; /* kind + "List", every server's default */
-	char aliases[194];  /* singular and short names, each with a blank after it */
+	char list_kind[72];   /* kind + "List", every server's default */
+	char aliases[194];    /* singular and short names, each with a blank after it */
+	char categories[128]; /* likewise */
 	bool namespaced;
 };
 

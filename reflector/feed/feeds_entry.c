@@ -141,6 +141,7 @@ int entry_define(const struct entry *entry, const struct resource *resource,
 	*ret_definition = (struct feed_definition){
 		.name = entry->name,
 		.aliases = resource->aliases,
+		.categories = resource->categories,
 		.group = resource->group,
 		.version = resource->version,
 		.resource = resource->plural,

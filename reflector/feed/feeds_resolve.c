@@ -113,23 +113,25 @@ static int resolve_add_feed(
 	return 0;
 }
 
-/* Short names may change while everything else of a custom resource stays. */
-static int resolve_take_aliases(struct feeds *feeds, struct session *session, const char *aliases)
+/* Short names and categories may change while everything else of a custom resource stays. */
+static int resolve_take_aliases(
+	struct feeds *feeds, struct session *session, const struct feed_definition *resolved)
 {
 	struct recorder *recorder = feeds->shared.recorder;
 	const struct feed_definition *d = session_definition(session);
 
-	if (strcmp(d->aliases, aliases) == 0)
+	if (strcmp(d->aliases, resolved->aliases) == 0 &&
+		strcmp(d->categories, resolved->categories) == 0)
 		return 0;
 	int r = recorder_begin(recorder);
 	if (r < 0)
 		return r;
-	r = journal_set_aliases(feeds->journal, d->id, aliases);
+	r = journal_set_aliases(feeds->journal, d->id, resolved->aliases, resolved->categories);
 	if (r < 0)
 		return recorder_fail(recorder, r);
 	if (r == 0)
 		recorder_changed(recorder);
-	return session_set_aliases(session, aliases);
+	return session_set_aliases(session, resolved->aliases, resolved->categories);
 }
 
 /* W is known to mean DEFINITION: it goes on with its session, takes a retired one, or gets a new
@@ -138,7 +140,7 @@ static int resolve_settle(
 	struct feeds *feeds, struct configured_feed *w, struct feed_definition *definition)
 {
 	if (w->session && definition_same(session_definition(w->session), definition))
-		return resolve_take_aliases(feeds, w->session, definition->aliases);
+		return resolve_take_aliases(feeds, w->session, definition);
 	if (w->session) {
 		int r = retired_add(feeds, w);
 
@@ -151,7 +153,7 @@ static int resolve_settle(
 		if (!old->removed && !old->rolled_back &&
 			definition_same(session_definition(old->session), definition)) {
 			configured_take(feeds, w, retired_take(feeds, i));
-			return resolve_take_aliases(feeds, w->session, definition->aliases);
+			return resolve_take_aliases(feeds, w->session, definition);
 		}
 	}
 	return resolve_add_feed(feeds, w, definition);
@@ -169,8 +171,10 @@ void resolve_at(struct feeds *feeds, struct configured_feed *w, uint64_t time_ns
 
 bool resolve_is_renamed(const struct configured_feed *w, const struct resource *resource)
 {
-	return w->session &&
-	       strcmp(session_definition(w->session)->aliases, resource->aliases) != 0;
+	const struct feed_definition *d = w->session ? session_definition(w->session) : NULL;
+
+	return d && (strcmp(d->aliases, resource->aliases) != 0 ||
+			    strcmp(d->categories, resource->categories) != 0);
 }
 
 /* Tells whether discovery has other names for the resource of the written entry W. */

@@ -428,10 +428,11 @@ int session_rename(struct session *session, const char *name)
 	return session_replace_text(&session->definition.name, name);
 }
 
-int session_set_aliases(struct session *session, const char *aliases)
+int session_set_aliases(struct session *session, const char *aliases, const char *categories)
 {
 	CHECK_OBJ(session, SESSION_MAGIC);
-	return session_replace_text(&session->definition.aliases, aliases);
+	int r = session_replace_text(&session->definition.aliases, aliases);
+	return r < 0 ? r : session_replace_text(&session->definition.categories, categories);
 }
 
 void session_set_resync(struct session *session, uint64_t resync_ns)

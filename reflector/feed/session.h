@@ -67,7 +67,7 @@ void session_free(struct session **session);
 /* Its texts live as long as the session, except those that these change. */
 const struct feed_definition *session_definition(const struct session *session);
 int session_rename(struct session *session, const char *name);
-int session_set_aliases(struct session *session, const char *aliases);
+int session_set_aliases(struct session *session, const char *aliases, const char *categories);
 
 /* Notes that the open transaction sets this resync. If that transaction fails the journal's resync
  * is unknown (SESSION_NO_RESYNC in the definition); session_committed() confirms it. */

@@ -24,7 +24,7 @@ struct import_kind {
 	bool namespaced;
 	char group[IMPORT_NAME], version[64], kind[IMPORT_NAME / 2];
 	char plural[IMPORT_NAME / 2], singular[IMPORT_NAME / 2], list_kind[IMPORT_NAME / 2 + 8];
-	char short_names[IMPORT_NAME]; /* with a blank after each */
+	char short_names[IMPORT_NAME], categories[IMPORT_NAME]; /* with a blank after each */
 };
 
 struct import_feed {

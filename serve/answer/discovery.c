@@ -24,7 +24,7 @@
 struct served_resource {
 	char group[DISCOVERY_TEXT], version[32], resource[DISCOVERY_TEXT], kind[DISCOVERY_TEXT];
 	char group_version[DISCOVERY_TEXT + 36], singular[DISCOVERY_TEXT];
-	char short_names[DISCOVERY_TEXT]; /* each followed by a blank */
+	char short_names[DISCOVERY_TEXT], categories[DISCOVERY_TEXT]; /* each followed by a blank */
 	bool namespaced;
 };
 
@@ -57,6 +57,7 @@ static int discovery_add(void *argument, struct catalog_feed *feed)
 	(void)snprintf(resource.kind, sizeof(resource.kind), "%s", d->kind);
 	(void)snprintf(resource.group_version, sizeof(resource.group_version), "%s%s%s",
 		resource.group, *resource.group ? "/" : "", resource.version);
+	(void)snprintf(resource.categories, sizeof(resource.categories), "%s", d->categories);
 	size_t singular = strcspn(d->aliases, " ");
 	if (d->aliases[singular]) {
 		(void)snprintf(resource.singular, sizeof(resource.singular), "%.*s", (int)singular,
@@ -111,26 +112,40 @@ static bool discovery_is_in_all(const struct served_resource *resource)
 	return strstr(all, name) != NULL;
 }
 
-/* Puts the verbs, short names and categories of a resource. */
-static void discovery_tail(const struct served_resource *resource, struct buf *out)
+/* kubectl get api-extensions */
+static bool discovery_is_of_extensions(const struct served_resource *resource)
+{
+	return strncmp(resource->group, "api", 3) == 0
+		       ? custom_is_builtin_group(resource->group)
+		       : strcmp(resource->group, "admissionregistration.k8s.io") == 0;
+}
+
+/* Puts the array KEY of WORDS, each followed by a blank; none: nothing. */
+static void discovery_put_words(const char *key, const char *words, struct buf *out)
 {
 	const char *blank;
-	bool any = false;
 
-	buf_str(out, "\"verbs\":[\"get\",\"list\",\"watch\"]");
-	for (const char *p = resource->short_names; (blank = strchr(p, ' ')); p = blank + 1) {
-		buf_str(out, any ? "," : ",\"shortNames\":[");
+	if (*words)
+		buf_printf(out, ",\"%s\":[", key);
+	for (const char *p = words; (blank = strchr(p, ' ')); p = blank + 1) {
+		buf_str(out, p > words ? "," : "");
 		json_write_string(BYTES(p, (size_t)(blank - p)), out);
-		any = true;
 	}
-	if (any)
+	if (*words)
 		buf_byte(out, ']');
-	if (discovery_is_in_all(resource))
-		buf_str(out, ",\"categories\":[\"all\"]");
-	else if (strncmp(resource->group, "api", 3) == 0
-			 ? custom_is_builtin_group(resource->group)
-			 : strcmp(resource->group, "admissionregistration.k8s.io") == 0)
-		buf_str(out, ",\"categories\":[\"api-extensions\"]");
+}
+
+/* Puts the verbs, short names and categories of a resource. A dump and an older store have no
+ * categories of built-in kinds. */
+static void discovery_tail(const struct served_resource *resource, struct buf *out)
+{
+	buf_str(out, "\"verbs\":[\"get\",\"list\",\"watch\"]");
+	discovery_put_words("shortNames", resource->short_names, out);
+	const char *categories = *resource->categories                  ? resource->categories
+				 : discovery_is_in_all(resource)        ? "all "
+				 : discovery_is_of_extensions(resource) ? "api-extensions "
+									: "";
+	discovery_put_words("categories", categories, out);
 	buf_byte(out, '}');
 }
 

@@ -182,6 +182,8 @@ static int catalog_refresh_definition(
 	struct feed_definition *d = &feed->definition;
 	int r = catalog_replace_text(feed, &d->aliases, definition->aliases);
 
+	if (r == 0)
+		r = catalog_replace_text(feed, &d->categories, definition->categories);
 	return r < 0 ? r : catalog_replace_text(feed, &d->columns, definition->columns);
 }
 

@@ -25,16 +25,20 @@ enum feed_naming { NAMED_FULLY, NAMED_SHORT, NAMINGS };
 enum feed_scope { SCOPE_GROUP, SCOPE_VERSION, SCOPE_GROUP_PREFIX, SCOPES };
 #define NOT_NAMED ((unsigned)SCOPES * NAMINGS)
 
+/* Returns whether NAME is one of WORDS, each followed by a blank, or NULL. */
+static bool feed_has_word(const char *words, struct bytes name)
+{
+	for (const char *blank; words && (blank = strchr(words, ' ')); words = blank + 1)
+		if (ascii_equal(BYTES(words, (size_t)(blank - words)), name))
+			return true;
+	return false;
+}
+
 static enum feed_naming feed_naming(const struct feed_definition *d, struct bytes name)
 {
-	const char *alias = d->aliases ? d->aliases : "";
-
 	if (ascii_equal(bytes_str(d->resource), name) || ascii_equal(bytes_str(d->kind), name))
 		return NAMED_FULLY;
-	for (const char *blank; (blank = strchr(alias, ' ')); alias = blank + 1)
-		if (ascii_equal(BYTES(alias, (size_t)(blank - alias)), name))
-			return NAMED_SHORT;
-	return NAMINGS;
+	return feed_has_word(d->aliases, name) ? NAMED_SHORT : NAMINGS;
 }
 
 /* REST is the name after its first dot. `widgets.example.com` and `deployments.v1.apps` look the
@@ -71,6 +75,11 @@ static unsigned feed_fit(const struct feed_definition *d, const char *name)
 bool feed_definition_is_called(const struct feed_definition *definition, const char *name)
 {
 	return feed_fit(definition, name) != NOT_NAMED;
+}
+
+bool feed_definition_is_in(const struct feed_definition *definition, const char *category)
+{
+	return feed_has_word(definition->categories, bytes_str(category));
 }
 
 size_t feed_definition_name_size(const struct feed_definition *definition)

@@ -326,7 +326,7 @@ int journal_add_feed(
 
 /* New values of a definition, each unless it is NULL. */
 struct definition_change {
-	const char *name, *aliases, *columns;
+	const char *name, *aliases, *categories, *columns;
 	const uint64_t *resync_ns;
 };
 
@@ -354,6 +354,7 @@ static int journal_change_definition(
 	if (r < 0)
 		return journal->error = r;
 	if (!change->name && !journal_text_differs(definition.aliases, change->aliases) &&
+		!journal_text_differs(definition.categories, change->categories) &&
 		!journal_text_differs(definition.columns, change->columns) &&
 		(!change->resync_ns || definition.resync_ns == *change->resync_ns))
 		return END;
@@ -361,6 +362,8 @@ static int journal_change_definition(
 		definition.name = change->name;
 	if (change->aliases)
 		definition.aliases = change->aliases;
+	if (change->categories)
+		definition.categories = change->categories;
 	if (change->columns)
 		definition.columns = change->columns;
 	if (change->resync_ns)
@@ -388,10 +391,11 @@ int journal_set_columns(struct journal *journal, uint32_t feed, const char *colu
 		journal, feed, &(struct definition_change){.columns = columns});
 }
 
-int journal_set_aliases(struct journal *journal, uint32_t feed, const char *aliases)
+int journal_set_aliases(
+	struct journal *journal, uint32_t feed, const char *aliases, const char *categories)
 {
-	return journal_change_definition(
-		journal, feed, &(struct definition_change){.aliases = aliases});
+	return journal_change_definition(journal, feed,
+		&(struct definition_change){.aliases = aliases, .categories = categories});
 }
 
 int journal_define_feed(struct journal *journal, const struct feed_definition *definition)

@@ -101,9 +101,10 @@ const char *feed_phase_name(uint32_t phase);
  * and read as such. feed_definition.def lists them all. */
 struct feed_definition {
 	uint32_t id;
-	const char *name;    /* of the configuration entry; not part of the identity */
-	const char *aliases; /* singular and short names, each followed by a blank; likewise */
-	const char *columns; /* additionalPrinterColumns of a custom resource, a line each
+	const char *name;       /* of the configuration entry; not part of the identity */
+	const char *aliases;    /* singular and short names, each followed by a blank; likewise */
+	const char *categories; /* that the resource is in, such as "all", likewise */
+	const char *columns;    /* additionalPrinterColumns of a custom resource, a line each
 				 (FORMAT.md); likewise */
 	const char *group, *version, *resource, *kind;
 	const char *list_kind;
@@ -120,6 +121,8 @@ struct feed_definition {
  * short name, in any case, alone, with .group, the beginning of a group, .version or
  * .version.group. */
 bool feed_definition_is_called(const struct feed_definition *definition, const char *name);
+/* Returns whether the feed's resource is in CATEGORY. */
+bool feed_definition_is_in(const struct feed_definition *definition, const char *category);
 /* Returns the size of the name in the configuration: without FEED_NEXT. */
 size_t feed_definition_name_size(const struct feed_definition *definition);
 /* Compares two feeds called NAME. Negative: A goes first, as in kubectl: its full name before a
@@ -235,10 +238,11 @@ int journal_add_feed(
 /* Renames a feed's entry in the configuration; sets its resync. The feed stays the same one. */
 int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name);
 int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns);
-/* Store the columns and the short names of the feed's resource. Return: 0; END: they are stored
- * already; errors. */
+/* Store the columns, and aliases and categories of the feed's resource. Return: 0; END: they are
+ * stored already; errors. */
 int journal_set_columns(struct journal *journal, uint32_t feed, const char *columns);
-int journal_set_aliases(struct journal *journal, uint32_t feed, const char *aliases);
+int journal_set_aliases(
+	struct journal *journal, uint32_t feed, const char *aliases, const char *categories);
 
 /* Replaces the definition of the feed DEFINITION->id, also its identity: for a journal that nobody
  * has read yet. */

@@ -26,7 +26,8 @@ def pod(name, namespace="web", **metadata):
 
 CRD = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "indices.example.com"},
        "spec": {"group": "example.com", "scope": "Namespaced",
-                "names": {"plural": "indices", "singular": "index", "kind": "Index", "listKind": "IndexList", "shortNames": ["ix"]},
+                "names": {"plural": "indices", "singular": "index", "kind": "Index", "listKind": "IndexList", "shortNames": ["ix"],
+                          "categories": ["books"]},
                 "versions": [{"name": "v1", "served": True, "storage": True, "additionalPrinterColumns": [
                     {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}]}]}}
 INDEX = {"apiVersion": "example.com/v1", "kind": "Index", "metadata": {"name": "one", "namespace": "web"}, "spec": {"size": 3}}
@@ -129,6 +130,7 @@ def test_a_layout_as_directory_and_archive(store, name):
         assert store.kinf("get", "indices.example.com", "-o", "count", "--store", target, check=True).stdout == "1\n"
     if "customresourcedefinitions" in str(files):
         assert store.kinf("get", "ix", "-n", "web", "--store", target, check=True).stdout == "NAME   SIZE\none    3\n"
+        assert store.kinf("get", "books", "-A", "-o", "name", "--store", target, check=True).stdout == "index.example.com/one\n"
     if name == "must-gather":
         assert store.kinf("get", "pods", "-n", "web", "a", "-o", "jsonpath={.metadata.resourceVersion}", "--store", target,
                           check=True).stdout == "8", "the newer one of two"

@@ -52,7 +52,7 @@ def test_watches_of_a_feed_that_is_removed_end_and_its_reads_name_it(serve):
         assert watch.next()[:2] == ("ADDED", "m")
 
 
-def test_short_names_and_columns_follow_the_definition(simulator, store):
+def test_names_categories_and_columns_follow_the_definition(simulator, store):
     """As after `kubectl apply` of a definition with other ones; the definitions themselves are not in the cache."""
     group, definitions = "late.example.com", "customresourcedefinitions.apiextensions.k8s.io"
     feeds = [f"{plural}.{group}" for plural in ("gadgets", "gizmos")]
@@ -61,14 +61,14 @@ def test_short_names_and_columns_follow_the_definition(simulator, store):
         for feed in feeds:
             plural = feed.split(".")[0]
             kind = plural[:-1].capitalize()
-            simulator.add_kind(group=group, version="v1", resource=plural, kind=kind, shortName=short + plural[:2])
+            simulator.add_kind(group=group, version="v1", resource=plural, kind=kind, shortName=short + plural[:2], category=f"all-{short}")
             simulator.put(feed, {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "a", "namespace": "web"}})
             columns = [{"name": column, "type": "string", "jsonPath": ".metadata.name"}]
             simulator.put(definitions, {"metadata": {"name": feed}, "spec": {
                 "group": group, "versions": [{"name": "v1", "additionalPrinterColumns": columns}]}})
 
     def shown(serve):
-        names = {r["name"]: r["shortNames"] for r in serve.ask(f"/apis/{group}/v1").json["resources"]}
+        names = {r["name"]: r["shortNames"] + r["categories"] for r in serve.ask(f"/apis/{group}/v1").json["resources"]}
         columns = serve.ask(f"/apis/{group}/v1/gadgets", accept=TABLE).json["columnDefinitions"]
         return names, [c["name"] for c in columns]
 
@@ -84,7 +84,8 @@ def test_short_names_and_columns_follow_the_definition(simulator, store):
     for feed in feeds:
         store.wait_equal(simulator, feed)
     serve = Serve(store, simulator)
-    eventually(lambda: shown(serve) == ({"gadgets": ["xga"], "gizmos": ["xgi"]}, ["Name", "Old"]))
+    eventually(lambda: shown(serve) == ({"gadgets": ["xga", "all-x"], "gizmos": ["xgi", "all-x"]}, ["Name", "Old"]))
+    assert called("all-x") == f"gadget.{group}/a\ngizmo.{group}/a\n"
 
     simulator.down()
     for feed in feeds:
@@ -92,8 +93,9 @@ def test_short_names_and_columns_follow_the_definition(simulator, store):
     define("y", "New")
     simulator.compact()
     simulator.up()
-    eventually(lambda: shown(serve)[0] == {"gadgets": ["yga"], "gizmos": ["ygi"]}, what="the short names of now")
-    assert called("ygi") == f"gizmo.{group}/a\n" and called("yga") == f"gadget.{group}/a\n" and called("xga") == ""
+    eventually(lambda: shown(serve)[0] == {"gadgets": ["yga", "all-y"], "gizmos": ["ygi", "all-y"]}, what="the names of now")
+    assert called("ygi") == f"gizmo.{group}/a\n" and called("yga") == f"gadget.{group}/a\n" and called("xga") == called("all-x") == ""
+    assert called("all-y") == f"gadget.{group}/a\ngizmo.{group}/a\n"
     reflector.kill()  # the next one reads the definitions at once, this one after ten minutes
     store.reflector()
     eventually(lambda: shown(serve)[1] == ["Name", "New"], what="the columns of now")

@@ -381,7 +381,8 @@ Test(discovery, older_servers_are_asked_group_by_group_and_one_may_be_broken)
 			{"/api/v1", 200, json,
 				"{\"kind\":\"APIResourceList\",\"resources\":[{\"name\":\"pods\","
 				"\"singularName\":\"\",\"namespaced\":true,\"kind\":\"Pod\","
-				"\"shortNames\":[\"po\"]," ALL "},{\"name\":\"pods/status\","
+				"\"shortNames\":[\"po\"],\"categories\":[\"all\",\"more\"]," ALL
+				"},{\"name\":\"pods/status\","
 				"\"namespaced\":true,\"kind\":\"Pod\"," ALL "}]}"},
 			{"/apis/apps/v1", 200, json,
 				"{\"resources\":[{\"name\":\"deployments\",\"namespaced\":true,"
@@ -395,6 +396,7 @@ Test(discovery, older_servers_are_asked_group_by_group_and_one_may_be_broken)
 	cr_assert_eq(find(&world, "po", &resource), FOUND);
 	cr_assert_str_eq(resource.plural, "pods");
 	cr_assert_str_eq(resource.aliases, "pod po ", "the singular is made of the kind");
+	cr_assert_str_eq(resource.categories, "all more ");
 	cr_assert(resource.namespaced);
 	cr_assert_eq(find(&world, "deployment", &resource), FOUND);
 	cr_assert_str_eq(resource.version, "v1");
