@@ -345,7 +345,7 @@ static int watch_follow(struct watching *w)
 	return r < 0 ? r : END;
 }
 
-/* Makes the follower; after an overrun, one that begins with all objects. Returns LAPPED if the
+/* Makes the follower; after a lapse, one that begins with all objects. Returns LAPPED if the
  * cursor is of other feeds. */
 static int watch_begin(struct watching *w, bool lapsed)
 {
@@ -370,7 +370,7 @@ static int watch_begin(struct watching *w, bool lapsed)
 	return follow_new(w->store, w->feeds, w->n_feeds, &options, &w->follow);
 }
 
-/* After an overrun of one feed all feeds of the name are repeated, with one LAPPED: "an object not
+/* After a lapse of one feed all feeds of the name are repeated, with one LAPPED: "an object not
  * repeated does not exist" holds for the whole output. */
 static int watch_loop(struct watching *w)
 {

@@ -17,8 +17,8 @@
  * struct kinf: the dispatch still needs it.
  *
  * Each handler has its own position in the log: a slow one delays the other handlers of its
- * informer and costs no memory. It gets on_lapped when its position is older than the retained log.
- * Use one informer for each thread that must not wait for others.
+ * informer and costs no memory. It gets on_lapped when its position is not kept any more
+ * (reader/README.md). Use one informer for each thread that must not wait for others.
  *
  * An informer and its handlers are used by one thread at a time (except kinf_informer_stop), and
  * closed before their struct kinf. kinf.h includes this header.

@@ -14,8 +14,8 @@
  * The initial state is read in key ranges, each from its own short snapshot. Between two ranges the
  * follower gives the changes of keys already given. So no transaction is long and no handler too
  * slow. Afterwards it takes entries of the delta ring and reads their records from the journal.
- * After a lap, a restart of the writer or damage in the ring, it reads the log from its position
- * instead.
+ * After an overrun, a restart of the writer or damage in the ring, it reads the log from its
+ * position instead.
  *
  * Only the initial state and resyncs read the index. Changes, lapses and SYNC come from the journal
  * alone. So a change may be given before the index has it: a caller about to read the cache waits
