@@ -54,7 +54,14 @@ int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct 
 			set->name = strdup(name);
 		if (!set || (name && !set->name))
 			return err_set(-ENOMEM, "feed '%s'", name ? name : "");
-		int r = snapshot_feeds(snapshot->snapshot, name, &set->feeds, &set->n);
+		const struct feed_set *all;
+		int r = name ? feed_set_get(snapshot, NULL, &all) : 0;
+
+		/* All are read once: a wildcard can make thousands. */
+		if (r >= 0)
+			r = name ? snapshot_feeds_among(snapshot->snapshot, all->feeds, all->n,
+					   name, &set->feeds, &set->n)
+				 : snapshot_feeds(snapshot->snapshot, NULL, &set->feeds, &set->n);
 		if (r == 0)
 			r = ARRAY_ADD(snapshot->sets, snapshot->n_sets, snapshot->sets_room, set,
 				"the feeds of a snapshot");

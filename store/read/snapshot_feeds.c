@@ -268,6 +268,28 @@ int snapshot_feeds(struct snapshot *snapshot, const char *name, struct snapshot_
 	return 0;
 }
 
+int snapshot_feeds_among(struct snapshot *snapshot, const struct snapshot_feed *all, size_t n,
+	const char *name, struct snapshot_feed **ret_feeds, size_t *ret_n)
+{
+	AUTO_FREE struct snapshot_feed *feeds = malloc((n + 1) * sizeof(*feeds));
+	struct bytes order;
+
+	if (!feeds)
+		return err_set(-ENOMEM, "reading %zu feeds", n);
+	if (n)
+		memcpy(feeds, all, n * sizeof(*feeds));
+	int r = journal_order(snapshot_journal(snapshot), snapshot_journal_txn(snapshot), &order);
+	if (r == 0)
+		r = feeds_select(feeds, n, name, order, ret_n);
+	if (r < 0)
+		return r;
+	struct snapshot_feed *kept = realloc(feeds, *ret_n * sizeof(*feeds));
+	if (kept)
+		feeds = kept;
+	*ret_feeds = TAKE(feeds);
+	return 0;
+}
+
 /* The journal may be ahead of the index. The checkpoint's RV (bookmarks move it without a record)
  * counts while the journal has no newer change of the feed; an open list does not move it. */
 struct bytes snapshot_feed_rv(const struct snapshot_feed *feed)

@@ -35,22 +35,41 @@ static uint32_t add_feed(struct small_store *s, const char *name, const char *gr
 	return id;
 }
 
+static const char *ids_of(struct snapshot_feed *list, size_t n, char text[512])
+{
+	size_t at = 0;
+
+	text[0] = 0;
+	for (size_t i = 0; i < n; i++)
+		at += (size_t)snprintf(
+			text + at, 512 - at, i ? " %u" : "%u", list[i].definition.id);
+	free(list);
+	return text;
+}
+
 /* The ids NAME stands for, "1 2", or the error's sentence. */
 static const char *feeds(struct snapshot *snapshot, const char *name)
 {
 	static char text[512];
 	struct snapshot_feed *list;
-	size_t n, at = 0;
+	size_t n;
 	int r = snapshot_feeds(snapshot, name, &list, &n);
 
-	if (r < 0)
-		return err_text(r);
-	text[0] = 0;
-	for (size_t i = 0; i < n; i++)
-		at += (size_t)snprintf(
-			text + at, sizeof(text) - at, i ? " %u" : "%u", list[i].definition.id);
-	free(list);
-	return text;
+	return r < 0 ? err_text(r) : ids_of(list, n, text);
+}
+
+/* The same, from one reading of all feeds. */
+static const char *feeds_among_all(struct snapshot *snapshot, const char *name)
+{
+	static char text[512];
+	struct snapshot_feed *all, *list;
+	size_t n_all, n;
+
+	OK(snapshot_feeds(snapshot, NULL, &all, &n_all));
+	int r = snapshot_feeds_among(snapshot, all, n_all, name, &list, &n);
+	const char *ids = r < 0 ? err_text(r) : ids_of(list, n, text);
+	free(all);
+	return ids;
 }
 
 Test(snapshot_feeds, names_of_feeds_are_those_of_configuration_and_of_the_resource)
@@ -72,6 +91,11 @@ Test(snapshot_feeds, names_of_feeds_are_those_of_configuration_and_of_the_resour
 	OK(snapshot_open(store, &snapshot));
 	cr_assert_str_eq(feeds(snapshot, "pods"), "1", "the listed one before the newer");
 	cr_assert_str_eq(feeds(snapshot, "Pod"), "1");
+	for (const char *const *name = (const char *const[]){"pods", "Pod", "deploy", "apps",
+		     "nodes", "none", "all", "", NULL};
+		*name; name++)
+		cr_assert_str_eq(
+			feeds_among_all(snapshot, *name), feeds(snapshot, *name), "%s", *name);
 	cr_assert_str_eq(feeds(snapshot, "pod"), "1");
 	cr_assert_str_eq(feeds(snapshot, "pods.v1"), "1");
 	cr_assert_str_eq(feeds(snapshot, "pods.v1."), "1");
