@@ -11,7 +11,6 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/output.h"
-#include "print/print.h"
 #include "print/table/table.h"
 #include "store/env/home.h"
 

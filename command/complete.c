@@ -17,7 +17,6 @@
 #include "common/buf.h"
 #include "common/bytes.h"
 #include "common/cleanup.h"
-#include "common/err.h"
 #include "reader/handle.h"
 #include "store/read/cursor_file.h"
 

@@ -14,7 +14,6 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/output.h"
-#include "print/print.h"
 
 /* A daemon with names of its own in the configuration. */
 struct config_checker {

@@ -19,7 +19,6 @@
 #include "common/output.h"
 #include "common/text/decimal.h"
 #include "common/text/utf8.h"
-#include "print/print.h"
 #include "reader/handle.h"
 
 enum { FIRST, SECOND, SIDES };

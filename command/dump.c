@@ -12,7 +12,6 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/output.h"
-#include "print/print.h"
 #include "reader/handle.h"
 
 struct dump_args {

@@ -6,7 +6,6 @@
 #include "command/dump.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/options.h"
 #include "store/read/follow.h"
 #include "store/ring/ring.h"
 #include "store/ring/taken.h"

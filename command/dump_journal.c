@@ -2,7 +2,6 @@
 /* The sections of the journal: feeds, journal, events, meta. */
 #include "command/dump.h"
 
-#include "command/command.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 

@@ -5,7 +5,6 @@
 #include "common/output.h"
 #include "common/value/json.h"
 #include "common/value/number.h"
-#include "print/print.h"
 
 static void dump_name(struct dump *dump, const char *name)
 {

@@ -18,7 +18,6 @@
 #include "common/output.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
-#include "print/print.h"
 #include "print/status/status.h"
 #include "reader/handle.h"
 #include "store/read/snapshot.h"

@@ -19,7 +19,6 @@
 #include "common/value/path.h"
 #include "common/value/json.h"
 #include "print/fields.h"
-#include "print/print.h"
 #include "print/table/age.h"
 #include "print/table/display.h"
 #include "reader/handle.h"

@@ -6,9 +6,7 @@
 #include "command/command.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
-#include "common/err.h"
 #include "common/output.h"
-#include "print/print.h"
 #include "print/table/display.h"
 
 struct index_args {

@@ -5,7 +5,6 @@
 
 #include "command/command.h"
 #include "common/cleanup.h"
-#include "common/err.h"
 #include "common/output.h"
 #include "print/status/status.h"
 #include "reader/handle.h"

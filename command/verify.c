@@ -5,10 +5,7 @@
 
 #include "command/command.h"
 #include "command/manage/ticker.h"
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "common/output.h"
-#include "print/print.h"
 #include "store/verify/verify.h"
 
 struct verify_args {

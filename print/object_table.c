@@ -7,7 +7,6 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/text/text.h"
-#include "common/text/utf8.h"
 #include "common/value/custom.h"
 #include "common/value/value.h"
 #include "reader/handle.h"

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/check.h"
 #include "common/cleanup.h"
 #include "common/daemon/daemon.h"
 #include "common/daemon/faults.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/path.h"
 

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
 #include "reader/handle.h"

@@ -27,7 +27,6 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "common/text/decimal.h"
 #include "serve/answer/answer.h"
 #include "serve/auth/auth.h"
 #include "serve/http/forward.h"

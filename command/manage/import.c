@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "command/command.h"
-#include "command/manage/children.h"
 #include "command/manage/maintenance.h"
 #include "command/manage/partial.h"
 #include "common/array.h"

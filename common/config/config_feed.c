@@ -7,7 +7,6 @@
 
 #include "common/array.h"
 #include "common/cleanup.h"
-#include "common/err.h"
 #include "common/stats.h"
 #include "common/value/path.h"
 #include "common/value/selector.h"

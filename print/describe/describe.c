@@ -13,7 +13,6 @@
 #include "common/text/timestamp.h"
 #include "print/describe/describe_internal.h"
 #include "print/redact.h"
-#include "print/table/display.h"
 
 #define ANNOTATION_MAX 140
 

@@ -8,7 +8,6 @@
 #include "common/err.h"
 #include "common/text/base64.h"
 #include "print/describe/describe_internal.h"
-#include "print/redact.h"
 
 /* ---- ConfigMaps and Secrets --------------------------------------------- */
 

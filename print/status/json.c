@@ -7,7 +7,6 @@
 #include "common/cleanup.h"
 #include "common/proc.h"
 #include "common/text/text.h"
-#include "common/text/utf8.h"
 #include "common/value/json.h"
 
 /* A path may hold any bytes: invalid UTF-8 becomes U+FFFD, as JSON demands. */

@@ -10,9 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/cleanup.h"
 #include "common/options.h"
-#include "reader/handle.h"
 
 /* ---- the format --------------------------------------------------------- */
 

@@ -8,7 +8,6 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/text/text.h"
-#include "common/text/utf8.h"
 #include "common/value/json.h"
 
 int display_scalar(const struct value *value, char *scratch, struct bytes *ret_text)

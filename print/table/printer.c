@@ -14,7 +14,6 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/options.h"
-#include "common/proc.h"
 #include "common/value/json.h"
 #include "common/value/number.h"
 #include "common/value/path.h"

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
 #include "reader/informer/informer.h"

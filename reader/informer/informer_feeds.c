@@ -7,7 +7,6 @@
 
 #include "common/array.h"
 #include "common/err.h"
-#include "common/proc.h"
 #include "reader/informer/informer.h"
 
 #define CHECK_EVERY_NS UINT64_C(1000000000)

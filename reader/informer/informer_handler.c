@@ -12,7 +12,6 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/proc.h"
 #include "reader/handled.h"
 #include "reader/informer/informer.h"
 

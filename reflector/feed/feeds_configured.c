@@ -10,7 +10,6 @@
 #include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
-#include "common/err.h"
 #include "reflector/feed/feeds_internal.h"
 
 /* ---- the two lists ------------------------------------------------------ */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "common/check.h"
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"

@@ -13,9 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/check.h"
 #include "common/err.h"
-#include "common/log.h"
 #include "common/proc.h"
 #include "common/stats.h"
 #include "reflector/feed/feeds_internal.h"

@@ -2,7 +2,6 @@
 #include "reflector/feed/machine.h"
 
 #include "common/check.h"
-#include "common/err.h"
 #include "reflector/record/object.h"
 
 #define SECOND 1000000000ull

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/cleanup.h"
 #include "common/err.h"
 
 #define HEADER 16 /* of a page: number, flags (2 bytes), rows (2), further pages (4) */

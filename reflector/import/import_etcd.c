@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "reflector/import/bolt.h"
 

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/cleanup.h"
 #include "common/err.h"
 
 #define LIBRARY     "libarchive.so.13"

@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "common/check.h"
 #include "common/err.h"
 #include "common/proc.h"
 

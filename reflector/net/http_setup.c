@@ -15,7 +15,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
@@ -25,7 +24,6 @@
 #include "serve/answer/forward.h"
 #include "serve/answer/group.h"
 #include "serve/answer/state.h"
-#include "serve/http/forward.h"
 #include "serve/http/websocket.h"
 
 #define WATCH_PIECE            ((size_t)32 << 10)

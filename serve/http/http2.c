@@ -10,7 +10,6 @@
 
 #include <nghttp2/nghttp2.h>
 
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "serve/http/connection.h"
 

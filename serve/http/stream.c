@@ -13,7 +13,6 @@
 #include "common/value/json.h"
 #include "serve/chain.h"
 #include "serve/http/connection.h"
-#include "serve/http/listener.h"
 #include "serve/http/tls.h"
 #include "serve/metrics.h"
 

@@ -24,7 +24,6 @@
 
 #include "common/check.h"
 #include "common/err.h"
-#include "common/failpoint.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */

@@ -17,7 +17,6 @@
 #include "common/text/decimal.h"
 #include "common/text/shell_word.h"
 #include "store/env/datafile.h"
-#include "store/env/generation.h"
 #include "store/env/home_internal.h"
 #include "store/env/text_file.h"
 

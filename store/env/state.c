@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
 #include "store/env/text_file.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "common/array.h"
-#include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/hash.h"

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the collected changes: each database in key order, each term looked up and counted
  * once. */
-#include "store/index/index.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "common/array.h"
-#include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "store/index/index_internal.h"

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "common/check.h"
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "store/index/index_internal.h"

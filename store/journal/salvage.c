@@ -10,7 +10,6 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "store/env/env_page.h"
 #include "store/env/pages.h"
 #include "store/journal/journal_internal.h"
 #include "store/journal/journal_record.h"

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
 #include "store/read/follow_internal.h"
