@@ -18,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
 #include "reader/kinf.h"

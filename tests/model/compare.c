@@ -7,7 +7,6 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/value/path.h"
 #include "tests/model/world.h"
 
 /* ---- pieces ------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/err.h"
 #include "reader/informer/informer.h"
 #include "tests/model/world.h"
 

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "common/cleanup.h"
 #include "tests/simulator/lifelike.h"
 
 enum pod_state {

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "common/err.h"
-#include "common/proc.h"
 #include "store/ring/ring.h"
 
 enum { CAPACITY = 4096, READERS = 3, RESTART_EVERY = 20000, RESTARTS_MAX = 4096 };

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "processor/apply.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "common/cleanup.h"
 #include "tests/unit/config_rig.h"
 
 static void refuse(const char *text, const char *sentence)

@@ -15,7 +15,6 @@
 #include "common/failpoint.h"
 #include "common/proc.h"
 #include "store/read/cursor_claim.h"
-#include "store/read/follow.h"
 #include "tests/unit/scratch.h"
 
 static struct home *home;

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "reader/informer/informer.h"
 #include "tests/unit/scratch.h"

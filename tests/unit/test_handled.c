@@ -9,8 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "reader/handle.h"
 #include "reader/informer/informer.h"
 #include "tests/unit/tape.h"

@@ -9,7 +9,6 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "reflector/net/head.h"
 #include "tests/unit/http_rig.h"
 
 #define MS 1000000ull

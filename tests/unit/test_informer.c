@@ -9,8 +9,6 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
-#include "common/err.h"
-#include "tests/unit/scratch.h"
 #include "tests/unit/informer_rig.h"
 
 TestSuite(informer, .init = cache_open, .fini = informer_close, .timeout = 60);

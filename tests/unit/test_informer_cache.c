@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "common/cleanup.h"
-#include "common/err.h"
 #include "tests/unit/tape.h"
 
 static struct kinf_snapshot *snapshot;

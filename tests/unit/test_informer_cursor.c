@@ -5,7 +5,6 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "reader/handle.h"
 #include "reader/informer/informer.h"

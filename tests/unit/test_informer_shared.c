@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "tests/unit/informer_rig.h"
 
 TestSuite(informer_shared, .init = cache_open, .fini = informer_close, .timeout = 120);

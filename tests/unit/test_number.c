@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
-#include "common/err.h"
 #include "common/value/json.h"
 #include "common/value/path.h"
 

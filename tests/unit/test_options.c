@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "common/buf.h"
-#include "common/cleanup.h"
 #include "common/config/config.h"
 #include "common/err.h"
 #include "common/options.h"

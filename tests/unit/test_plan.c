@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Terms with more postings than are sorted. */
-#include "reader/plan.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

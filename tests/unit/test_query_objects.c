@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/cleanup.h"
 #include "reader/kinf.h"
 #include "tests/unit/query_rig.h"
 

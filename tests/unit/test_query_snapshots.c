@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/cleanup.h"
 #include "reader/kinf.h"
 #include "tests/unit/query_rig.h"
 

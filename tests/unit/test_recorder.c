@@ -5,7 +5,6 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
 #include "tests/unit/record_rig.h"

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/cleanup.h"
 #include "common/err.h"
 #include "reader/kinf.h"
 #include "reader/sort_value.h"

@@ -6,7 +6,6 @@
 
 #include "common/err.h"
 #include "common/value/json.h"
-#include "print/table/display.h"
 #include "print/table/printer.h"
 
 #define DATA "tests/tables/data"

@@ -7,7 +7,6 @@
 #include "common/err.h"
 #include "store/journal/journal_internal.h"
 #include "store/journal/journal_record.h"
-#include "store/read/snapshot.h"
 #include "store/ring/ring.h"
 #include "tests/unit/verify_rig.h"
 

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/yaml.h"
