@@ -2,7 +2,6 @@
 /* kinf dump [SECTION...] [--feed F] [--key K] [--from N] [--to M] [-o text|json] [--body] */
 #include "command/dump.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "common/array.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

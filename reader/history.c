@@ -4,7 +4,6 @@
  * horizon. Following the records' `prev` instead would stop at a deletion, and miss an earlier
  * object of the same key.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "common/cleanup.h"

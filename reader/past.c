@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/past.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinf rebuild-index */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

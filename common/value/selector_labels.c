@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The grammar of label selectors (docs/protocol.md 10.1), with the messages of the API server. */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "common/array.h"

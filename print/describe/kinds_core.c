@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Namespaces, ConfigMaps, Secrets, ServiceAccounts. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client-go's ParallelizeUntil: threads take chunks of pieces until there are none. */
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -2,11 +2,9 @@
 #include "reflector/cluster/catalogue.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/array.h"
 #include "common/err.h"

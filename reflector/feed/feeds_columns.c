@@ -8,7 +8,6 @@
  * nothing is stored, and tables have NAME and AGE. If definitions are watched, readers read those
  * instead.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
  * A new entry takes over a matching feed of the journal; without one it waits for discovery
  * (resolve.c). Feeds without an entry are retired.
  */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "common/array.h"

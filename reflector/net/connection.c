@@ -2,7 +2,6 @@
 #include "reflector/net/connection.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 /* Lists: the bracket, the seen items, and the deletion of the others (record.h). */
 #include "reflector/record/record_internal.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "common/array.h"

@@ -2,7 +2,6 @@
 /* Adds definitions, fills them in slices, and removes definitions and feeds in slices. */
 #include "store/index/index.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "common/check.h"

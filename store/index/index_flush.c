@@ -2,7 +2,6 @@
 /* Writes the collected changes: each database in key order, each term looked up and counted
  * once. */
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "common/array.h"

@@ -2,7 +2,6 @@
 /* A write transaction: its changes are collected here and written by index_flush.c. */
 #include "store/index/index.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "common/check.h"

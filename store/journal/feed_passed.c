@@ -2,8 +2,6 @@
 /* A feed's passed-over objects, kept in the `feed` database over a restart. */
 #include "store/journal/journal_internal.h"
 
-#include <errno.h>
-
 #include "common/check.h"
 #include "common/err.h"
 #include "common/value/value.h"

@@ -5,7 +5,6 @@
  */
 #include "store/journal/journal_internal.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A follower between two passes: it reads objects by name from the index, then takes entries of the
  * delta ring. */
-#include <errno.h>
 #include <string.h>
 
 #include "common/cleanup.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The snapshots of a follower, and its passes over the log. */
-#include <errno.h>
 #include <string.h>
 
 #include "common/err.h"

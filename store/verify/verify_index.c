@@ -3,7 +3,6 @@
  * both. */
 #include "store/verify/verify_internal.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 

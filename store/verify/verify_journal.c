@@ -2,7 +2,6 @@
 /* Checks the journal by itself: one pass over the log, one over the heads. */
 #include "store/verify/verify_internal.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/simulator/listoptions.h"
 
-#include <errno.h>
 #include <strings.h>
 
 #include "common/cleanup.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests with an exec plugin's credentials. */
 #include <criterion/criterion.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <sys/stat.h>
 #include <sys/wait.h>

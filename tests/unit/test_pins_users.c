@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pins of other users' readers, and files the writer must not trust. */
 #include <dirent.h>
-#include <errno.h>
 #include <grp.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>

@@ -2,7 +2,6 @@
 /* Lists in the order of a field, with an index of it and without, against brute force; their pages
  * while everything changes. */
 #include <criterion/criterion.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
