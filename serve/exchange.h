@@ -55,12 +55,10 @@ struct exchange_header {
 
 /* The transport's facts about the client; one for each connection. */
 struct exchange_peer {
-	bool local; /* connected through the Unix socket; pid, uid and groups are set */
-	int32_t pid;
+	bool local; /* connected through the Unix socket; uid and groups are set */
 	uid_t uid;
 	const gid_t *groups; /* the primary group first */
 	size_t n_groups;
-	bool tls;
 	/* From a client certificate signed by tls.clientCA; "" and 0 without one. */
 	const char *common_name;
 	const char *const *organizations;
@@ -69,8 +67,7 @@ struct exchange_peer {
 	int64_t until_s;                 /* the certificate's end, in seconds since 1970 */
 	char address[64];                /* for logs: "10.0.0.7:41234", "unix:uid=1000,pid=4711" */
 	bool loopback;                   /* local, or from 127.0.0.0/8 or ::1 */
-	unsigned auth;      /* enum config_auth: how the listener's clients are decided on */
-	const char *server; /* the listener's address, "127.0.0.1:6445" or "unix" */
+	unsigned auth; /* enum config_auth: how the listener's clients are decided on */
 };
 
 struct serve_worker;
@@ -122,7 +119,6 @@ struct exchange {
 	bool head;     /* HEAD: the answerer answers as for GET, the transport sends no body */
 
 	/* For the answerer. */
-	void *answer;      /* its own */
 	bool relayed;      /* set before exchange_begin(): the headers are the API server's, and no
 			      usual ones are added */
 	bool long_running; /* set for watches before exchange_begin(): the end of the client's
@@ -134,8 +130,7 @@ struct exchange {
 		const char *verb; /* LIST, WATCH, GET */
 		const char *group, *version, *resource, *subresource;
 		const char *scope; /* cluster, namespace, resource */
-		const char *feed;
-		const char *user; /* the decided user, for the access log */
+		const char *user;  /* the decided user, for the access log */
 	} * labels;
 
 	uint64_t began_ns; /* monotonic: the request's head was complete */

@@ -341,7 +341,6 @@ static void route_dispatch(struct answer_request *request)
 		answer_refuse(request, r);
 		return;
 	}
-	request->x->labels->feed = request->feed->definition.name;
 	switch (request->verb) {
 	case ANSWER_GET:
 		answer_get(request);

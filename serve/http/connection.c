@@ -181,7 +181,7 @@ int connection_new(struct serve_worker *worker, const struct listener *listener,
 	int r = serve_timer_init(worker, &c->timer, connection_expired, c);
 	if (r == 0)
 		r = peer_of_socket(fd, listener, &c->peer, &c->peer_texts);
-	c->in_handshake = c->peer.tls = listener_tls(listener) != NULL;
+	c->in_handshake = listener_tls(listener) != NULL;
 	if (r == 0 && epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
 		r = err_set(-errno, "watching a connection");
 	if (r < 0) {

@@ -297,7 +297,6 @@ static int peer_of_unix(int fd, struct exchange_peer *peer, struct peer_texts **
 	(*texts)->groups[0] = who.gid;
 	peer->groups = (*texts)->groups;
 	peer->n_groups = groups_size / sizeof(gid_t) + 1;
-	peer->pid = who.pid;
 	peer->uid = who.uid;
 	(void)snprintf(
 		peer->address, sizeof(peer->address), "unix:uid=%u,pid=%d", who.uid, who.pid);
@@ -312,10 +311,8 @@ int peer_of_socket(int fd, const struct listener *listener, struct exchange_peer
 	socklen_t size = sizeof(address);
 	char host[48] = "", port[8] = "";
 
-	*peer = (struct exchange_peer){.local = listener->local,
-		.auth = listener->auth,
-		.common_name = "",
-		.server = listener->name};
+	*peer = (struct exchange_peer){
+		.local = listener->local, .auth = listener->auth, .common_name = ""};
 	if (peer->local) {
 		peer->loopback = true;
 		return peer_of_unix(fd, peer, ret_texts);

@@ -44,7 +44,6 @@ struct upstream_link {
 };
 
 struct upstream_links {
-	struct serve_worker *worker;
 	int runtime_fd, epoll;
 	CURLM *multi;
 	struct upstream_server server;
@@ -456,7 +455,6 @@ int upstream_links_new(
 
 	if (!links)
 		return err_set(-ENOMEM, "setting up connections to the API server");
-	links->worker = worker;
 	links->runtime_fd = runtime_fd;
 	links->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (links->epoll < 0)

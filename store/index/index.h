@@ -223,7 +223,6 @@ int index_has(struct index *index, struct txn *txn, uint32_t definition, struct 
 /* Calls FN for each stored term by definition and value, until it returns non-zero; for dump.
  * DEFINITION 0: all. index_term_postings() walks the postings of one. */
 struct index_term_row {
-	uint32_t definition;
 	struct bytes value; /* WHOLE false: the stored beginning of a long value */
 	bool whole;
 	uint64_t term, count;

@@ -492,7 +492,6 @@ static int index_walk_terms(
 			return err_say(
 				ERR_CORRUPT, "index: a key of %zu bytes in 'term'", key.size);
 		row = (struct index_term_row){
-			.definition = be32_get(key.data),
 			.value = BYTES((const uint8_t *)key.data + 4,
 				whole ? key.size - 4 : INDEX_VALUE_MAX),
 			.whole = whole,

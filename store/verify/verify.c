@@ -224,14 +224,12 @@ static int verify_in_snapshot(struct verify *v, const char *directory)
 	if (r != 0)
 		return r;
 	v->snapshot = snapshot;
-	v->store = store;
 	v->journal = snapshot_journal(snapshot);
 	v->journal_txn = snapshot_journal_txn(snapshot);
 	r = verify_all(v);
 	v->snapshot = NULL;
 	v->journal = NULL;
 	v->journal_txn = NULL;
-	v->store = NULL;
 	if (r == 0)
 		r = verify_failed(v, snapshot_reset(snapshot), "store");
 	return r;

@@ -55,7 +55,6 @@ struct verify {
 	struct verify_term *terms; /* by id */
 	size_t n_terms, terms_room;
 	unsigned ticks;
-	struct store *store;          /* NULL: there is no index */
 	struct snapshot_feed *chosen; /* the feeds of options->feed */
 	size_t n_chosen;
 };
