@@ -12,11 +12,11 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/output.h"
+#include "common/proc.h"
 #include "print/status/status.h"
 #include "reader/handle.h"
 #include "store/env/home.h"
 
-#define SECOND_NS    UINT64_C(1000000000)
 #define INTERVAL_MIN (SECOND_NS / 10)
 #define INTERVAL_MAX (3600 * SECOND_NS)
 

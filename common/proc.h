@@ -40,6 +40,8 @@ int proc_show_lock(int directory_fd, const char *name, unsigned mode);
  * checked. */
 bool proc_is_locked(int directory_fd, const char *name);
 
+#define SECOND_NS UINT64_C(1000000000)
+
 /* Return CLOCK_MONOTONIC, CLOCK_REALTIME and CLOCK_BOOTTIME in nanoseconds. */
 uint64_t proc_monotonic_ns(void);
 uint64_t proc_realtime_ns(void);

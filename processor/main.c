@@ -20,7 +20,6 @@
 #include "store/env/env_copy.h"
 #include "store/index/index.h"
 
-#define SECOND_NS 1000000000ull
 #define PLACES_NS (10 * SECOND_NS)
 #define WAIT_MS   200 /* the longest sleep */
 /* Both daemons start at once, and a reflector needs time to replace an unreadable journal. */

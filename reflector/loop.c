@@ -12,11 +12,11 @@
 #include "reflector/loop_internal.h"
 #include "store/ring/progress_request.h"
 
-#define BEAT            SECOND
-#define HOLD_SLOW       (10 * SECOND)
-#define HOLD_LOOK       SECOND
-#define PLUGIN_PATIENCE (5 * SECOND)
-#define PROGRESS_PAUSE  (SECOND / 50) /* from one reading of progress requests to the next */
+#define BEAT            SECOND_NS
+#define HOLD_SLOW       (10 * SECOND_NS)
+#define HOLD_LOOK       SECOND_NS
+#define PLUGIN_PATIENCE (5 * SECOND_NS)
+#define PROGRESS_PAUSE  (SECOND_NS / 50) /* from one reading of progress requests to the next */
 
 /* ---- holds: a batch could not be stored --------------------------------- */
 
@@ -135,7 +135,7 @@ static void loop_show_plugin(struct loop *loop, uint64_t now)
 		(void)snprintf(state, sizeof(state),
 			"running, waiting for %.0f s for the exec plugin '%.150s' of the "
 			"kubeconfig",
-			(double)((now - since) / SECOND), command);
+			(double)((now - since) / SECOND_NS), command);
 	if (!loop->daemon->failure.failing && (awaited || loop->shows_plugin))
 		stats_set_state(loop->stats, awaited ? state : "running");
 	loop->shows_plugin = awaited;

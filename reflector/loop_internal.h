@@ -4,6 +4,7 @@
 #define REFLECTOR_LOOP_INTERNAL_H
 
 #include "reflector/cluster/cluster.h"
+#include "common/proc.h"
 #include "reflector/cluster/documents.h"
 #include "reflector/feed/feeds.h"
 #include "reflector/loop.h"
@@ -12,8 +13,7 @@
 #include "reflector/record/trimming.h"
 
 #define LOOP_MAGIC 0x4c4f4f50u
-#define SECOND     1000000000ull
-#define HOLD_FIRST SECOND
+#define HOLD_FIRST SECOND_NS
 
 struct loop {
 	uint32_t magic;

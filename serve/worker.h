@@ -36,7 +36,7 @@ uint64_t serve_worker_now_ns(const struct serve_worker *worker);
  * Timers. The owner embeds the struct:
  *
  *	r = serve_timer_init(worker, &watch->deadline, expired, watch);	may fail
- *	serve_timer_set(&watch->deadline, now + 5 * SECOND);	again at any time
+ *	serve_timer_set(&watch->deadline, now + 5 * SECOND_NS);	again at any time
  *	serve_timer_set(&watch->deadline, UINT64_MAX);		off
  *	serve_timer_release(&watch->deadline);			accepts zeroes
  *

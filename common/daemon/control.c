@@ -18,7 +18,6 @@
 #include "common/proc.h"
 
 #define CONTROL_MAGIC 0x6374726cu
-#define SECOND_NS     UINT64_C(1000000000)
 #define PROGRESS_NS   (SECOND_NS / 10)
 #define LISTENER      UINT32_MAX
 

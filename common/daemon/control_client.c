@@ -16,7 +16,6 @@
 #include "common/proc.h"
 
 #define CONNECT_SECONDS 10
-#define SECOND_NS       UINT64_C(1000000000)
 #define SILENCE_NS      (60 * SECOND_NS) /* a daemon sends a sign of life each second */
 #define NOTED_NS        (3 * SECOND_NS)
 #define DOES_NOT_RESPOND \

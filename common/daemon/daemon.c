@@ -18,7 +18,6 @@
 #include "common/options.h"
 #include "common/proc.h"
 
-#define SECOND_NS     1000000000ull
 #define TICK_NS       20000000ull
 #define FILES_MAX     65536u
 #define ROOM_PAUSE_MS 1000

@@ -14,10 +14,9 @@
 #include "reflector/record/recorder.h"
 
 #define CLUSTER_MAGIC 0x434c5553u
-#define SECOND        1000000000ull
-#define FIRST_PAUSE   SECOND
-#define AGAIN_PAUSE   (300 * SECOND)
-#define CHECK_PAUSE   (10 * SECOND)
+#define FIRST_PAUSE   SECOND_NS
+#define AGAIN_PAUSE   (300 * SECOND_NS)
+#define CHECK_PAUSE   (10 * SECOND_NS)
 
 struct cluster {
 	uint32_t magic;
@@ -139,7 +138,7 @@ void cluster_check_soon(struct cluster *cluster)
 
 	CHECK_OBJ(cluster, CLUSTER_MAGIC);
 	if (cluster->next_ns > now + CHECK_PAUSE)
-		cluster->next_ns = now + pace_jitter(SECOND);
+		cluster->next_ns = now + pace_jitter(SECOND_NS);
 }
 
 void cluster_retry(struct cluster *cluster)

@@ -18,7 +18,6 @@
 #include "reflector/net/status.h"
 
 #define DISCOVERY_MAGIC 0x44495343u
-#define SECOND_NS       1000000000ull
 #define BELIEVED_NS     (600 * SECOND_NS)
 #define RECHECK_NS      (10 * SECOND_NS)
 #define ANSWER_NS       (32 * SECOND_NS) /* as client-go */

@@ -4,12 +4,12 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/log.h"
+#include "common/proc.h"
 #include "reflector/net/head.h"
 #include "store/env/text_file.h"
 
-#define SECOND_NS 1000000000ull
-#define MAX_AGE   (600 * SECOND_NS)
-#define PAUSE     (60 * SECOND_NS)
+#define MAX_AGE (600 * SECOND_NS)
+#define PAUSE   (60 * SECOND_NS)
 
 void documents_open(struct documents *documents, struct discovery *discovery,
 	const struct config *config, const struct home *home)

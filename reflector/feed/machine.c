@@ -2,15 +2,15 @@
 #include "reflector/feed/machine.h"
 
 #include "common/check.h"
+#include "common/proc.h"
 #include "reflector/record/object.h"
 
-#define SECOND 1000000000ull
 /* without a failure: then the back-off begins at its minimum */
-#define BACKOFF_HEALTH   (120 * SECOND)
+#define BACKOFF_HEALTH   (120 * SECOND_NS)
 #define EMPTY_PAGES_MAX  1000
 #define PAGES_MAX        1000000
-#define NO_STREAM        (30 * 60 * SECOND)
-#define SHORT_WATCH      SECOND
+#define NO_STREAM        (30 * 60 * SECOND_NS)
+#define SHORT_WATCH      SECOND_NS
 #define PAGE_RETRIES_MAX 5
 #define STRIKES_MAX      3
 #define UNREADABLE_MAX   3
@@ -135,7 +135,7 @@ static void machine_wait_slowly(struct feed_machine *m, const struct feed_input 
 static void machine_request(struct feed_machine *m, const struct feed_input *in,
 	enum feed_state state, enum feed_do what)
 {
-	uint64_t least_s = (m->policy->watch_ns + SECOND - 1) / SECOND;
+	uint64_t least_s = (m->policy->watch_ns + SECOND_NS - 1) / SECOND_NS;
 
 	m->state = state;
 	m->started_ns = in->now_ns;

@@ -9,6 +9,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "reflector/feed/machine.h"
 #include "reflector/feed/request.h"
 #include "reflector/feed/watch.h"
@@ -16,7 +17,6 @@
 #include "reflector/record/object.h"
 
 #define PROGRESS_MAGIC 0x50524f47u
-#define SECOND         UINT64_C(1000000000)
 #define ANSWER_MAX     65536 /* of an object with this unlikely name */
 /* A server sends a bookmark 2 s before the end of a watch, and none if that is in the past. */
 #define WATCH_S   3
@@ -123,7 +123,7 @@ static int progress_watch(struct feed_progress *p)
 			       &(struct http_request){
 				       .path = buf_cstr(&path),
 				       .accept = request_accept(definition, true),
-				       .total_ns = p->options.answer_ns + WATCH_S * SECOND,
+				       .total_ns = p->options.answer_ns + WATCH_S * SECOND_NS,
 				       .arg = p,
 				       .on_status = progress_on_status,
 				       .on_body = progress_on_body,

@@ -13,19 +13,18 @@
 #include "reflector/record/object.h"
 #include "reflector/record/recorder.h"
 
-#define SECOND           1000000000ull
 #define WATCH_SLACK_S    30
 #define ERROR_BODY_MAX   8192
 #define PROBE_ANSWER_MAX 8192
-#define PROBE_TIMEOUT    (20 * SECOND)
+#define PROBE_TIMEOUT    (20 * SECOND_NS)
 /* no etcd is restored within this after a watch that ended in good order */
-#define VOUCHED  (5 * SECOND)
+#define VOUCHED  (5 * SECOND_NS)
 #define HELD_MAX (1u << 20)
-#define OVERDUE  (5 * SECOND)
+#define OVERDUE  (5 * SECOND_NS)
 /* an error comes with a watch's head within this */
-#define ACCEPTED (SECOND / 5)
+#define ACCEPTED (SECOND_NS / 5)
 /* a failed watch's successor is well after this */
-#define WELL (10 * SECOND)
+#define WELL (10 * SECOND_NS)
 
 /* Given to http as the result of on_body when the session itself ends the call. */
 #define SESSION_ENDS_CALL 1
@@ -125,7 +124,7 @@ static bool session_take_staleness(struct session *session, struct bytes bookmar
 
 	if (!object_is_stale(bookmark, &age, why))
 		return false;
-	age *= SECOND;
+	age *= SECOND_NS;
 	heard.realtime_ns -= age < heard.realtime_ns ? age : heard.realtime_ns - 1;
 	heard.boottime_ns -= age < heard.boottime_ns ? age : heard.boottime_ns;
 	record_contact(&session->record, &heard);
@@ -387,7 +386,7 @@ void session_call_start(struct session *session, const struct feed_action *actio
 		/* Some proxies hold a watch's head back until a first event or bookmark. */
 		.first_byte_ns = watch || stream ? answer_ns + answer_ns / 2 : answer_ns,
 		.idle_ns = watch ? 0 : answer_ns,
-		.total_ns = watch || stream ? (action->timeout_s + WATCH_SLACK_S) * SECOND : 0,
+		.total_ns = watch || stream ? (action->timeout_s + WATCH_SLACK_S) * SECOND_NS : 0,
 		.arg = session,
 		.on_status = session_on_status,
 		.on_body = session_on_body,
@@ -400,7 +399,7 @@ void session_call_start(struct session *session, const struct feed_action *actio
 	session->mute = !watch;
 	session->spoke = false;
 	session->heard_ns = proc_monotonic_ns();
-	session->ends_ns = session->heard_ns + action->timeout_s * SECOND;
+	session->ends_ns = session->heard_ns + action->timeout_s * SECOND_NS;
 	session->record.item_max = policy->max_object_bytes;
 	list_set_max(session->list, policy->max_object_bytes);
 	list_reset(session->list);

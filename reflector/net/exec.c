@@ -8,14 +8,14 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "reflector/net/plugin.h"
 
 #define EXEC_MAGIC 0x45584543u
-#define SECOND     1000000000ull
-#define EARLY_MAX  (60 * SECOND) /* how long before they expire credentials are renewed */
-#define PAUSE_MAX  (15 * SECOND)
+#define EARLY_MAX  (60 * SECOND_NS) /* how long before they expire credentials are renewed */
+#define PAUSE_MAX  (15 * SECOND_NS)
 /* a 401 to credentials older than this is not the plugin's fault */
-#define YOUNG (60 * SECOND)
+#define YOUNG (60 * SECOND_NS)
 
 struct exec {
 	uint32_t magic;
@@ -41,7 +41,7 @@ struct exec {
 
 static uint64_t exec_pause(unsigned useless_runs)
 {
-	uint64_t pause = useless_runs ? SECOND << (useless_runs < 6 ? useless_runs - 1 : 5) : 0;
+	uint64_t pause = useless_runs ? SECOND_NS << (useless_runs < 6 ? useless_runs - 1 : 5) : 0;
 
 	return pause < PAUSE_MAX ? pause : PAUSE_MAX;
 }
@@ -82,8 +82,8 @@ static void exec_collect(struct exec *exec, uint64_t now_ns, uint64_t wall_ns)
 
 	/* The plugin does not help when its last credentials were refused soon, or had expired on
 	 * arrival. */
-	bool useless = exec->has &&
-		       (exec->refused ? now_ns - exec->taken_ns < YOUNG : exec->life_ns < SECOND);
+	bool useless = exec->has && (exec->refused ? now_ns - exec->taken_ns < YOUNG
+						   : exec->life_ns < SECOND_NS);
 
 	exec->useless_runs = useless ? exec->useless_runs + 1 : 0;
 	exec->pause_ns = now_ns + exec_pause(exec->useless_runs);

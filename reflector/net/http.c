@@ -15,7 +15,7 @@
 #include "reflector/net/http_internal.h"
 #include "reflector/net/plugin.h"
 
-#define CONNECT_LIMIT_NS (10 * NS_PER_SECOND)
+#define CONNECT_LIMIT_NS (10 * SECOND_NS)
 /* After a turn with less of a bulk answer http_poll() sleeps shortly. */
 #define GATHER_BYTES  (24u * 1024)
 #define GATHER_NS     1000000

@@ -10,7 +10,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 
-#define WAIT_SLACK_NS NS_PER_SECOND
+#define WAIT_SLACK_NS SECOND_NS
 /* libcurl 7.88 bounds the head of an answer, but collects trailers without limit. */
 #define HEADER_BYTES_MAX (512u * 1024)
 
@@ -148,7 +148,7 @@ bool http_call_take_header(struct http_call *call, struct bytes line)
 					.warning = head->warning,
 					.etag = head->etag,
 					.has_retry_after = head->has_retry_after,
-					.retry_after_ns = head->retry_after_s * NS_PER_SECOND,
+					.retry_after_ns = head->retry_after_s * SECOND_NS,
 				});
 	}
 	http->http1 = call->head.version == 1;

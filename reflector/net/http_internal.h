@@ -14,6 +14,7 @@
 
 #include <curl/curl.h>
 
+#include "common/proc.h"
 #include "reflector/net/certificates.h"
 #include "reflector/net/connection.h"
 #include "reflector/net/credential.h"
@@ -25,8 +26,7 @@
 #define HTTP_MAGIC 0x48545450u
 #define CALL_MAGIC 0x48434c4cu
 
-#define NS_PER_MS     1000000ull
-#define NS_PER_SECOND 1000000000ull
+#define NS_PER_MS 1000000ull
 
 /* The sentence for a proxy's 407. */
 #define HTTP_PROXY_WANTS_USER "the proxy wants a user and a password, or different ones"

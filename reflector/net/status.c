@@ -4,11 +4,11 @@
 #include <stdio.h>
 
 #include "common/err.h"
+#include "common/proc.h"
 #include "common/value/json.h"
 #include "reflector/net/scan.h"
 
 #define RETRY_AFTER_MAX_S 300 /* longer requests for a pause are cut to this */
-#define SECOND            1000000000ull
 
 static const char *const kind_names[FAILURE_KIND_MAX] = {
 	[FAILURE_NETWORK] = "network",
@@ -139,7 +139,7 @@ static void status_read_object(struct bytes body, struct status *status)
 		status->code = (int)status_number(code);
 	(void)scan_find(body, "details", &details); /* absent: stays empty */
 	if (!status->retry_after_ns && scan_find(details, "retryAfterSeconds", &seconds) == FOUND)
-		status->retry_after_ns = status_number(seconds) * SECOND;
+		status->retry_after_ns = status_number(seconds) * SECOND_NS;
 
 	status->kind = status_kind_of_code(status->code);
 	for (size_t i = 0; status->code != 429 && i < sizeof(reasons) / sizeof(reasons[0]); i++)
@@ -202,8 +202,8 @@ void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct st
 		status_add_text(&status,
 			BYTES_LIT(" (the kubeconfig's credentials are not accepted: expired, or of "
 				  "another cluster? Restart the reflector after correcting it)"));
-	if (status.retry_after_ns > RETRY_AFTER_MAX_S * SECOND)
-		status.retry_after_ns = RETRY_AFTER_MAX_S * SECOND;
+	if (status.retry_after_ns > RETRY_AFTER_MAX_S * SECOND_NS)
+		status.retry_after_ns = RETRY_AFTER_MAX_S * SECOND_NS;
 	*ret_status = status;
 }
 

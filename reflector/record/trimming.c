@@ -7,9 +7,8 @@
 #include "common/log.h"
 #include "common/proc.h"
 
-#define SECOND     1000000000ull
-#define TRIM_PAUSE (2 * SECOND)
-#define TRIM_SOON  (SECOND / 10)
+#define TRIM_PAUSE (2 * SECOND_NS)
+#define TRIM_SOON  (SECOND_NS / 10)
 #define TRIM_SLICE 2000  /* records: a few milliseconds */
 #define TRIM_LARGE 16000 /* more than a turn can add */
 

@@ -20,7 +20,6 @@
 #include "serve/http/upstream_client.h"
 #include "serve/worker.h"
 
-#define SECOND_NS  UINT64_C(1000000000)
 #define USER_SIZE  256
 #define SELF_MAGIC 0x73656c66u
 #define KEEP_NS    (10 * SECOND_NS)

@@ -12,8 +12,6 @@
 #include "common/text/decimal.h"
 #include "common/value/yaml.h"
 
-#define SECOND_NS UINT64_C(1000000000)
-
 /* Decodes the claims, the second of three parts. YAML includes JSON. */
 static int token_read_claims(const char *token, struct token_facts *facts)
 {

@@ -13,7 +13,6 @@
 
 #define SPEED_MAX 1000000
 #define STEPS_MAX 1000000000
-#define SECOND_NS UINT64_C(1000000000)
 #define POLL_NS   (SECOND_NS / 2)  /* new events of the log, while the clock stands */
 #define END_NS    (SECOND_NS / 20) /* the same, while it runs */
 

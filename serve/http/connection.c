@@ -11,13 +11,13 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "serve/chain.h"
 #include "serve/http/listener.h"
 #include "serve/http/tls.h"
 #include "serve/metrics.h"
 
 #define CONNECTION_MAGIC 0x636f6e6eu
-#define SECOND_NS        UINT64_C(1000000000)
 #define HEAD_NS          (10 * SECOND_NS) /* for a head, and for a TLS handshake */
 #define IDLE_NS          (90 * SECOND_NS) /* between two requests */
 #define HANDSHAKES_MAX   128              /* TLS handshakes of a worker at once */

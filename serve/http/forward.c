@@ -19,7 +19,6 @@
 #include "serve/worker.h"
 
 #define FORWARD_MAGIC 0x66777264u
-#define SECOND_NS     UINT64_C(1000000000)
 #define CHECK_NS      (5 * SECOND_NS)
 /* kube-apiserver ends ordinary requests after 60 s */
 #define ANSWER_NS    (90 * SECOND_NS)

@@ -3,6 +3,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "store/env/datafile.h"
 
 #define BATCH         ((uint64_t)8 << 20) /* bytes in a transaction */
@@ -84,7 +85,6 @@ int env_copy_database(
 
 /* ---- when a copy is due --------------------------------------------------- */
 
-#define SECOND_NS  1000000000ull
 #define HALF_NS    (30 * SECOND_NS)
 #define PAUSE_NS   (60 * SECOND_NS)
 #define HASTY_NS   (5 * SECOND_NS)

@@ -21,8 +21,7 @@
 #include "tests/bench/measure.h"
 #include "tests/bench/source.h"
 
-#define SECOND_NS UINT64_C(1000000000)
-#define UP_S      120 /* until all followers have their initial state */
+#define UP_S 120 /* until all followers have their initial state */
 /* uncounted changes: a follower without a doorbell tries again after 1 and 2 s */
 #define WARM_S   4
 #define PAUSE_NS (20 * SECOND_NS / 1000)

@@ -18,8 +18,6 @@
 #include "common/proc.h"
 #include "tests/bench/measure.h"
 
-#define SECOND_NS 1000000000u
-
 struct chain {
 	_Atomic uint32_t first, second; /* counters; a process waits for each */
 	_Atomic uint64_t sent_ns;

@@ -25,7 +25,6 @@
 #include "tests/bench/measure.h"
 #include "tests/bench/source.h"
 
-#define SECOND_NS    1000000000u
 #define WAIT_SECONDS 120 /* the initial state of a million objects comes first */
 
 /* Shared by the two processes. */
