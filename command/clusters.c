@@ -26,11 +26,6 @@ static void clusters_release(struct clusters *clusters)
 	free(clusters->names);
 }
 
-static int clusters_by_name(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Finds the names NAME of the files NAME.yaml. */
 static int clusters_find(struct clusters *clusters)
 {
@@ -56,7 +51,7 @@ static int clusters_find(struct clusters *clusters)
 	}
 	(void)closedir(directory);
 	if (clusters->n)
-		qsort(clusters->names, clusters->n, sizeof(*clusters->names), clusters_by_name);
+		qsort(clusters->names, clusters->n, sizeof(*clusters->names), array_by_text);
 	return r;
 }
 

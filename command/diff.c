@@ -58,11 +58,6 @@ static void diff_release(struct diff *diff)
 
 /* ---- feeds -------------------------------------------------------------- */
 
-static int diff_compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Keeps each name once: a name may stand for a feed in each of several namespaces. */
 static int diff_add_feed(void *arg, const struct kinf_feed_info *status)
 {
@@ -89,7 +84,7 @@ static int diff_side_open(struct diff_side *side, const char *store)
 	if (r < 0)
 		return command_fail_kinf(side->kinf);
 	if (side->n_feeds)
-		qsort(side->feeds, side->n_feeds, sizeof(*side->feeds), diff_compare_names);
+		qsort(side->feeds, side->n_feeds, sizeof(*side->feeds), array_by_text);
 	return PROC_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/bytes.h"
 #include "common/err.h"
 
 #define FIRST_ROOM 8
@@ -27,4 +28,21 @@ int array_grow(void *array, size_t n, size_t more, size_t *room, size_t size, co
 	memcpy(array, &moved, sizeof(moved));
 	*room = wanted;
 	return 0;
+}
+
+int array_by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+int array_by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int array_by_bytes(const void *a, const void *b)
+{
+	return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
 }

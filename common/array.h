@@ -68,4 +68,9 @@ int array_grow(void *array, size_t n, size_t more, size_t *room, size_t size, co
 		array_low; \
 	})
 
+/* Compare two items for qsort(3) and bsearch(3): uint64_t, texts, struct bytes. */
+int array_by_number(const void *a, const void *b);
+int array_by_text(const void *a, const void *b);
+int array_by_bytes(const void *a, const void *b);
+
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
@@ -100,13 +101,6 @@ static int rebuild_enter_seq(struct builder *b, uint64_t seq)
 	return r ? r : rebuild_enter(b, &record);
 }
 
-static int rebuild_compare_seqs(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Announces the versions if that helps. Neighbouring seqs mostly lie beside each other, and are
  * read together. */
 static void rebuild_announce(struct builder *b, const struct rebuild_heads *heads)
@@ -116,7 +110,7 @@ static void rebuild_announce(struct builder *b, const struct rebuild_heads *head
 	if (!filling_look(&b->filling, b->journal, b->txn))
 		return;
 	memcpy(seqs, heads->seqs, heads->n * sizeof(seqs[0]));
-	qsort(seqs, heads->n, sizeof(seqs[0]), rebuild_compare_seqs);
+	qsort(seqs, heads->n, sizeof(seqs[0]), array_by_number);
 	for (size_t i = 0; i < heads->n; i++)
 		(void)filling_announce(&b->filling, b->journal, b->txn, seqs[i]);
 	filling_announced(&b->filling, b->txn);

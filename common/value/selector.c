@@ -70,11 +70,6 @@ char *selector_source(struct selector *selector)
 	return selector->source;
 }
 
-static int selector_compare_bytes(const void *a, const void *b)
-{
-	return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
-}
-
 int selector_add(struct selector *selector, struct selector_requirement public)
 {
 	CHECK_OBJ(selector, SELECTOR_MAGIC);
@@ -92,7 +87,7 @@ int selector_add(struct selector *selector, struct selector_requirement public)
 		return err_set(-ENOMEM, "selector");
 	if (public.n_values)
 		memcpy(values, public.values, public.n_values * sizeof(*values));
-	qsort(values, public.n_values, sizeof(*values), selector_compare_bytes);
+	qsort(values, public.n_values, sizeof(*values), array_by_bytes);
 	for (size_t i = 0; i < public.n_values; i++)
 		if (n == 0 || !bytes_equal(values[n - 1], values[i]))
 			values[n++] = values[i];

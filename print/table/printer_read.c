@@ -226,11 +226,6 @@ static int printer_compare_requirements(const void *a, const void *b)
 	return r ? r : (x->number > y->number) - (x->number < y->number);
 }
 
-static int printer_compare_bytes(const void *a, const void *b)
-{
-	return bytes_compare(*(const struct bytes *)a, *(const struct bytes *)b);
-}
-
 static void printer_add_requirement(struct printer_row *row, struct printer_requirements *all,
 	struct printer_requirement requirement)
 {
@@ -272,7 +267,7 @@ static void printer_put_set(struct printer_row *row, const struct value *express
 			row->error = r;
 	}
 	if (values.n)
-		qsort(values.items, values.n, sizeof(*values.items), printer_compare_bytes);
+		qsort(values.items, values.n, sizeof(*values.items), array_by_bytes);
 	buf_printf(row->text, " %s (", op);
 	for (size_t i = 0; i < values.n; i++) {
 		buf_str(row->text, i ? "," : "");

@@ -6,14 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-
-static int entry_compare_text(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
 
 /* Sorted and without duplicates: the order in the file is no part of the identity. */
 static char *entry_join_drop(const struct config_feed *config)
@@ -25,7 +21,7 @@ static char *entry_join_drop(const struct config_feed *config)
 		return NULL;
 	for (size_t i = 0; i < config->n_drop; i++)
 		paths[i] = config->drop[i];
-	qsort(paths, config->n_drop, sizeof(*paths), entry_compare_text);
+	qsort(paths, config->n_drop, sizeof(*paths), array_by_text);
 	for (size_t i = 0; i < config->n_drop; i++)
 		if (!i || strcmp(paths[i], paths[i - 1]) != 0)
 			buf_printf(&text, "%s%s", text.size ? "\n" : "", paths[i]);

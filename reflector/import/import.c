@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/hash.h"
@@ -60,13 +61,6 @@ static void import_skip_file(void *arg, const char *name, int r)
 
 /* ---- lists -------------------------------------------------------------- */
 
-static int import_compare_hashes(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Deletes the objects of FEED that this source lacks. */
 static int import_delete_missing(struct import *import, struct import_feed *feed, struct bytes rv)
 {
@@ -76,7 +70,7 @@ static int import_delete_missing(struct import *import, struct import_feed *feed
 	uint64_t seq;
 	int r = 0;
 
-	qsort(feed->seen, feed->n_seen, sizeof(*feed->seen), import_compare_hashes);
+	qsort(feed->seen, feed->n_seen, sizeof(*feed->seen), array_by_number);
 	while (r == 0) { /* a deletion ends the walk */
 		struct head_walk *walk = NULL;
 		uint64_t hash = 0;
@@ -85,8 +79,8 @@ static int import_delete_missing(struct import *import, struct import_feed *feed
 			buf_bytes(&at), &walk);
 		while (r == 0 && (r = head_walk_next(walk, &key, &head)) == FOUND) {
 			hash = hash_bytes(key, 0);
-			if (!bsearch(&hash, feed->seen, feed->n_seen, sizeof(hash),
-				    import_compare_hashes))
+			if (!bsearch(
+				    &hash, feed->seen, feed->n_seen, sizeof(hash), array_by_number))
 				break;
 		}
 		if (r == FOUND) {

@@ -15,13 +15,6 @@
 
 /* ---- seen items --------------------------------------------------------- */
 
-static int record_compare_seq(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Sorts, and keeps each seq once: servers may list an object as often as they like. */
 static void record_sort_seen(struct record_feed *feed)
 {
@@ -29,7 +22,7 @@ static void record_sort_seen(struct record_feed *feed)
 
 	if (!feed->n_seen)
 		return;
-	qsort(feed->seen, feed->n_seen, sizeof(*feed->seen), record_compare_seq);
+	qsort(feed->seen, feed->n_seen, sizeof(*feed->seen), array_by_number);
 	for (size_t i = 0; i < feed->n_seen; i++)
 		if (!n || feed->seen[n - 1] != feed->seen[i])
 			feed->seen[n++] = feed->seen[i];
@@ -63,9 +56,8 @@ static bool record_was_seen(struct record_feed *feed, uint64_t seq)
 	if (!feed->sorted)
 		record_sort_seen(feed);
 	feed->sorted = true;
-	return seq >= feed->attempt_seq ||
-	       (feed->n_seen &&
-		       bsearch(&seq, feed->seen, feed->n_seen, sizeof(seq), record_compare_seq));
+	return seq >= feed->attempt_seq || (feed->n_seen && bsearch(&seq, feed->seen, feed->n_seen,
+								    sizeof(seq), array_by_number));
 }
 
 static int record_walk_slice(

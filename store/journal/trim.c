@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -99,13 +100,6 @@ static int trim_walk(struct slice *slice)
 	return 0;
 }
 
-static int trim_by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* A copy of each leaf, half as much again for the pages above, and the pages of a commit. */
 static int trim_allocate_deletes(struct journal *journal, size_t n)
 {
@@ -121,7 +115,7 @@ static int trim_delete_unneeded(struct slice *slice)
 	int r = trim_allocate_deletes(slice->journal, slice->n_unneeded);
 	if (r < 0)
 		return r;
-	qsort(slice->unneeded, slice->n_unneeded, sizeof(*slice->unneeded), trim_by_number);
+	qsort(slice->unneeded, slice->n_unneeded, sizeof(*slice->unneeded), array_by_number);
 	for (size_t i = 0; i < slice->n_unneeded; i++) {
 		r = txn_del(slice->journal->txn, DB_LOG, seq_key(slice->unneeded[i], room));
 		if (r < 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/array.h"
 #include "common/err.h"
 #include "common/proc.h"
 
@@ -95,13 +96,6 @@ uint64_t measure_random(uint64_t *state)
 	return x * 2685821657736338717ull;
 }
 
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static uint64_t nearest_rank(const uint64_t *sorted, size_t n, double percent)
 {
 	size_t rank = (size_t)((double)n * percent / 100.0 + 0.999999);
@@ -112,7 +106,7 @@ static uint64_t nearest_rank(const uint64_t *sorted, size_t n, double percent)
 uint64_t measure_percentile(uint64_t *samples, size_t n, double percent)
 {
 	must_true(n > 0, "no samples");
-	qsort(samples, n, sizeof(*samples), compare);
+	qsort(samples, n, sizeof(*samples), array_by_number);
 	return nearest_rank(samples, n, percent);
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "tests/unit/scratch.h"
@@ -277,11 +278,6 @@ void tape_is(struct tape *tape, const char *text)
 	buf_reset(&tape->text);
 }
 
-static int compare_words(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Notes ("del? a/x") in order, joined again. */
 static void sort_notes(const char *text, struct buf *out)
 {
@@ -300,7 +296,7 @@ static void sort_notes(const char *text, struct buf *out)
 		notes[n++] = at;
 		at = blank;
 	}
-	qsort(notes, n, sizeof(*notes), compare_words);
+	qsort(notes, n, sizeof(*notes), array_by_text);
 	for (size_t i = 0; i < n; i++)
 		buf_printf(out, "%s%s", i ? " " : "", notes[i]);
 }
