@@ -130,13 +130,8 @@ static bool head_read_framing(const struct exchange_header *field, struct reques
 	struct bytes value = field->value;
 
 	if (head_equal(field->name, "content-length")) {
-		const uint8_t *digit = value.data;
-
 		if (head->has_length)
 			return head_fail(ret_error, 400, "there are two Content-Length headers");
-		for (size_t i = 0; i < value.size; i++)
-			if (digit[i] < '0' || digit[i] > '9')
-				return head_fail(ret_error, 400, "Content-Length is not a number");
 		if (decimal_parse(value, INT64_MAX, &head->length) < 0)
 			return head_fail(ret_error, 400, "Content-Length is not a number");
 		head->has_length = true;
