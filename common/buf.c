@@ -141,6 +141,17 @@ void buf_byte(struct buf *buf, uint8_t byte)
 	buf_put(buf, &byte, 1);
 }
 
+void buf_escape(struct buf *buf, struct bytes text, const char *marks)
+{
+	const char *p = text.data;
+
+	for (size_t i = 0; i < text.size; i++) {
+		if (p[i] && strchr(marks, p[i]))
+			buf_byte(buf, '\\');
+		buf_byte(buf, (uint8_t)p[i]);
+	}
+}
+
 void buf_vprintf(struct buf *buf, const char *format, va_list args)
 {
 	size_t room = buf->data ? buf->capacity - buf->size : 0;

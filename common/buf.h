@@ -47,6 +47,8 @@ void buf_bytes_put(struct buf *buf, struct bytes bytes);
 void buf_str(struct buf *buf, const char *text);
 void buf_byte(struct buf *buf, uint8_t byte);
 void buf_blanks(struct buf *buf, size_t count);
+/* Appends TEXT, with a backslash before each of the characters MARKS. */
+void buf_escape(struct buf *buf, struct bytes text, const char *marks);
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *buf, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));

@@ -41,14 +41,8 @@ static bool field_diff_is_plain(struct bytes text)
 
 static void field_diff_put_quoted(struct buf *path, struct bytes text)
 {
-	const char *p = text.data;
-
 	buf_byte(path, '\'');
-	for (size_t i = 0; i < text.size; i++) {
-		if (p[i] == '\'' || p[i] == '\\')
-			buf_byte(path, '\\');
-		buf_byte(path, (uint8_t)p[i]);
-	}
+	buf_escape(path, text, "'\\");
 	buf_byte(path, '\'');
 }
 

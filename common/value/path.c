@@ -50,11 +50,7 @@ static void path_put_key(struct buf *text, struct bytes key, bool is_first)
 		return;
 	}
 	buf_str(text, "['");
-	for (size_t k = 0; k < key.size; k++) {
-		if (p[k] == '\'' || p[k] == '\\')
-			buf_byte(text, '\\');
-		buf_byte(text, (uint8_t)p[k]);
-	}
+	buf_escape(text, key, "'\\");
 	buf_str(text, "']");
 }
 

@@ -127,13 +127,7 @@ static const struct {
 
 void selector_put_field_value(struct bytes value, struct buf *text)
 {
-	const char *p = value.data;
-
-	for (size_t i = 0; i < value.size; i++) {
-		if (p[i] == '\\' || p[i] == ',' || p[i] == '=')
-			buf_byte(text, '\\');
-		buf_byte(text, (uint8_t)p[i]);
-	}
+	buf_escape(text, value, "\\,=");
 }
 
 static void selector_put_requirement(

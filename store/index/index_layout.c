@@ -247,15 +247,9 @@ void index_write_definition(struct buf *row, const struct index_definition *defi
 
 void index_compound_add(struct buf *value, struct bytes part, bool first)
 {
-	const char *text = part.data;
-
 	if (!first)
 		buf_byte(value, ',');
-	for (size_t i = 0; i < part.size; i++) {
-		if (text[i] == ',' || text[i] == '\\')
-			buf_byte(value, '\\');
-		buf_byte(value, (uint8_t)text[i]);
-	}
+	buf_escape(value, part, ",\\");
 }
 
 size_t index_compound_parts(struct bytes value)
