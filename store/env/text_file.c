@@ -84,22 +84,10 @@ int text_file_read(int directory_fd, const char *name, char *text, size_t size, 
 int text_file_load(int directory_fd, const char *name, size_t limit, struct buf *out)
 {
 	AUTO_FD int fd = text_file_open(directory_fd, name);
-	char piece[16384];
-	ssize_t n = 1;
 
 	buf_reset(out);
-	if (fd < 0)
-		return fd;
-	while (n > 0 && out->size <= limit) {
-		n = read(fd, piece, sizeof(piece));
-		if (n > 0)
-			buf_put(out, piece, (size_t)n);
-		if (n < 0 && errno == EINTR)
-			n = 1;
-	}
-	if (n < 0)
-		return err_set(-errno, "reading %s", name);
-	return out->size > limit ? err_set(ERR_TOO_LARGE, "reading %s", name) : buf_error(out);
+	out->limit = limit;
+	return fd < 0 ? fd : buf_read_file(out, fd, name);
 }
 
 int text_file_read_line(int directory_fd, const char *name, char *text, size_t size, int *ret_fd)

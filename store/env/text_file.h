@@ -19,7 +19,7 @@ int text_file_replace(int directory_fd, const char *name, const char *text, unsi
 /* Reads at most SIZE - 1 bytes, and puts a NUL after them. -ENOENT: there is no such file. RET_FD,
  * unless NULL, receives the file's descriptor for the caller to close. */
 int text_file_read(int directory_fd, const char *name, char *text, size_t size, int *ret_fd);
-/* Reads the whole file, of at most LIMIT bytes, into OUT, emptied first. Returns: 0; -ENOENT;
+/* Reads the whole file into OUT, emptied first; LIMIT becomes OUT's. Returns: 0; -ENOENT;
  * ERR_TOO_LARGE; -errno. */
 int text_file_load(int directory_fd, const char *name, size_t limit, struct buf *out);
 /* Reads the first line without its newline; else as text_file_read(). Returns: FOUND; NOT_FOUND;
