@@ -7,7 +7,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/value/json.h"
+#include "tests/unit/body.h"
 #include "tests/unit/scratch.h"
 
 #define OK(call) \
@@ -82,16 +82,6 @@ uint32_t rig_add_feed(struct rig *rig, const char *name)
 	return feed;
 }
 
-static void to_msgpack(const char *json, struct buf *out)
-{
-	struct json_parser *parser = NULL;
-	struct json_options options = {0};
-
-	OK(json_parser_new(&parser));
-	OK(json_parse(parser, bytes_str(json), &options, out));
-	json_parser_free(&parser);
-}
-
 uint64_t rig_append(struct rig *rig, uint32_t feed, uint8_t type, const char *key, const char *json)
 {
 	CLEANUP(buf_release) struct buf body = BUF_INIT;
@@ -100,7 +90,7 @@ uint64_t rig_append(struct rig *rig, uint32_t feed, uint8_t type, const char *ke
 
 	OK(journal_begin(rig->journal));
 	if (json)
-		to_msgpack(json, &body);
+		body_put(json, &body);
 	struct record record = {.feed = feed,
 		.type = type,
 		.key = bytes_str(key ? key : ""),

@@ -7,8 +7,8 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/value/json.h"
 #include "serve/api/api_protobuf.h"
+#include "tests/unit/body.h"
 
 #define PARTIAL_TYPE \
 	"6b3873000a270a0e6d6574612e6b38732e696f2f763112155061727469616c4f626a6563744d657461646174" \
@@ -36,16 +36,6 @@ static const char config_map[] =
 	"\".\":{},\"f:a\":{}}}}]},"
 	"\"data\":{\"a\":\"b\"}}";
 
-static struct buf parsed(const char *text)
-{
-	CLEANUP(json_parser_free) struct json_parser *parser = NULL;
-	struct buf body = BUF_INIT;
-
-	cr_assert_eq(json_parser_new(&parser), 0);
-	cr_assert_eq(json_parse(parser, bytes_str(text), NULL, &body), 0, "%s", err_text(-1));
-	return body;
-}
-
 static void check(const struct buf *out, const char *hex)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
@@ -57,7 +47,7 @@ static void check(const struct buf *out, const char *hex)
 
 Test(api_protobuf, an_object_is_its_metadata_in_an_envelope)
 {
-	CLEANUP(buf_release) struct buf body = parsed(config_map), out = BUF_INIT;
+	CLEANUP(buf_release) struct buf body = body_of(config_map), out = BUF_INIT;
 
 	cr_assert_eq(api_protobuf_object(buf_bytes(&body), BYTES_NONE, &out), 0);
 	check(&out, PARTIAL_TYPE "129c01" CONFIG_MAP "1a002200");
@@ -65,7 +55,7 @@ Test(api_protobuf, an_object_is_its_metadata_in_an_envelope)
 
 Test(api_protobuf, a_list_begins_with_the_size_of_its_items)
 {
-	CLEANUP(buf_release) struct buf body = parsed(config_map), item = BUF_INIT, out = BUF_INIT;
+	CLEANUP(buf_release) struct buf body = body_of(config_map), item = BUF_INIT, out = BUF_INIT;
 
 	cr_assert_eq(api_protobuf_item(buf_bytes(&body), &item), 0);
 	cr_assert_eq(
@@ -79,10 +69,11 @@ Test(api_protobuf, a_list_begins_with_the_size_of_its_items)
 
 Test(api_protobuf, events_are_frames_with_their_length)
 {
-	CLEANUP(buf_release) struct buf body = parsed(config_map), out = BUF_INIT;
+	CLEANUP(buf_release) struct buf body = body_of(config_map), out = BUF_INIT;
 	CLEANUP(buf_release)
-	struct buf end = parsed("{\"metadata\":{\"resourceVersion\":\"628\",\"annotations\":{\"k8s."
-				"io/initial-events-end\":\"true\"}}}");
+	struct buf end =
+		body_of("{\"metadata\":{\"resourceVersion\":\"628\",\"annotations\":{\"k8s."
+			"io/initial-events-end\":\"true\"}}}");
 
 	cr_assert_eq(api_protobuf_event("ADDED", buf_bytes(&body), BYTES_NONE, &out), 0);
 	check(&out, "000000dd"
@@ -134,12 +125,13 @@ Test(api_protobuf, what_is_absent_or_of_another_type_is_left_out)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
 	CLEANUP(buf_release)
-	struct buf body = parsed("{\"metadata\":{\"name\":7,\"generation\":\"x\","
-				 "\"creationTimestamp\":null,\"deletionTimestamp\":null,"
-				 "\"deletionGracePeriodSeconds\":0,\"labels\":{\"a\":1,\"b\":\"c\"}"
-				 ",\"finalizers\":[\"f\",{}],"
-				 "\"ownerReferences\":[{\"kind\":\"K\",\"controller\":false},3],"
-				 "\"managedFields\":\"x\",\"unknown\":{\"a\":[]}}}");
+	struct buf body =
+		body_of("{\"metadata\":{\"name\":7,\"generation\":\"x\","
+			"\"creationTimestamp\":null,\"deletionTimestamp\":null,"
+			"\"deletionGracePeriodSeconds\":0,\"labels\":{\"a\":1,\"b\":\"c\"}"
+			",\"finalizers\":[\"f\",{}],"
+			"\"ownerReferences\":[{\"kind\":\"K\",\"controller\":false},3],"
+			"\"managedFields\":\"x\",\"unknown\":{\"a\":[]}}}");
 
 	cr_assert_eq(api_protobuf_object(buf_bytes(&body), BYTES_NONE, &out), 0);
 	check(&out, PARTIAL_TYPE "122c"
@@ -152,7 +144,7 @@ Test(api_protobuf, what_is_absent_or_of_another_type_is_left_out)
 				 "3000"
 				 "720166"
 				 "1a002200");
-	CLEANUP(buf_release) struct buf bare = parsed("{\"a\":1}");
+	CLEANUP(buf_release) struct buf bare = body_of("{\"a\":1}");
 	buf_reset(&out);
 	cr_assert_eq(api_protobuf_object(buf_bytes(&bare), BYTES_NONE, &out), 0);
 	check(&out, PARTIAL_TYPE "1212"
@@ -163,7 +155,7 @@ Test(api_protobuf, what_is_absent_or_of_another_type_is_left_out)
 
 Test(api_protobuf, damage_leaves_nothing)
 {
-	CLEANUP(buf_release) struct buf body = parsed(config_map), out = BUF_INIT;
+	CLEANUP(buf_release) struct buf body = body_of(config_map), out = BUF_INIT;
 
 	buf_str(&out, "before");
 	for (size_t size = 1; size < body.size; size++) {

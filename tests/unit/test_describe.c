@@ -5,9 +5,9 @@
 
 #include "common/cleanup.h"
 #include "common/options.h"
-#include "common/value/json.h"
 #include "print/describe/describe_internal.h"
 #include "print/describe/describe.h"
+#include "tests/unit/body.h"
 
 static void expect_aligned(const char *text, const char *wanted)
 {
@@ -99,17 +99,12 @@ Test(describe, shares_are_whole_hundredths)
 /* Describes JSON as an object of RESOURCE. */
 static const char *describe_json(const char *resource, const char *json, struct buf *out)
 {
-	CLEANUP(buf_release) struct buf body = BUF_INIT;
-	struct json_parser *parser;
-
-	cr_assert_eq(json_parser_new(&parser), 0);
-	cr_assert_eq(json_parse(parser, bytes_str(json), NULL, &body), 0);
+	CLEANUP(buf_release) struct buf body = body_of(json);
 	const struct describe_object object = {.resource = resource,
 		.body = buf_bytes(&body),
 		.now_ns = 1767323045ull * 1000000000};
 	buf_reset(out);
 	cr_assert_eq(describe_put(&object, out), 0);
-	json_parser_free(&parser);
 	return buf_cstr(out);
 }
 

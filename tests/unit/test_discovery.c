@@ -8,10 +8,10 @@
 
 #include "common/err.h"
 #include "common/proc.h"
-#include "common/value/json.h"
 #include "reflector/cluster/catalogue.h"
 #include "reflector/cluster/cluster.h"
 #include "tests/unit/api_stub.h"
+#include "tests/unit/body.h"
 
 /* ---- the catalogue ------------------------------------------------------ */
 
@@ -59,25 +59,14 @@ static const char groups_document[] =
 	"\"widget\"," ALL "},{\"resource\":\"../"
 	"evil\",\"responseKind\":{\"kind\":\"Evil\"},\"scope\":\"Cluster\"," ALL "}]}]}]}";
 
-static void to_msgpack(const char *json, struct buf *out)
-{
-	struct json_parser *parser;
-	int r;
-
-	cr_assert_eq(json_parser_new(&parser), 0);
-	r = json_parse(parser, bytes_str(json), NULL, out);
-	cr_assert_eq(r, 0, "%s", err_text(r));
-	json_parser_free(&parser);
-}
-
 static struct catalogue catalogue;
 
 static void fill(void)
 {
 	struct buf core = BUF_INIT, groups = BUF_INIT;
 
-	to_msgpack(core_document, &core);
-	to_msgpack(groups_document, &groups);
+	body_put(core_document, &core);
+	body_put(groups_document, &groups);
 	/* In the wrong order: the places decide. */
 	cr_assert_eq(catalogue_add_aggregated(&catalogue, buf_bytes(&groups), 1), 0);
 	cr_assert_eq(catalogue_add_aggregated(&catalogue, buf_bytes(&core), 0), 0);
@@ -173,7 +162,7 @@ Test(catalogue, damaged_documents_are_no_crash)
 {
 	struct buf groups = BUF_INIT;
 
-	to_msgpack(groups_document, &groups);
+	body_put(groups_document, &groups);
 	for (size_t size = 0; size < buf_bytes(&groups).size; size++) {
 		struct catalogue other = {NULL};
 		/* A heap copy: a read after its end is noticed. */

@@ -3,18 +3,8 @@
 
 #include "common/err.h"
 #include "common/value/field_diff.h"
-#include "common/value/json.h"
 #include "common/value/path.h"
-
-static void to_body(const char *json, struct buf *body)
-{
-	struct json_parser *parser;
-	const struct json_options options = {0};
-
-	cr_assert_eq(json_parser_new(&parser), 0);
-	cr_assert_eq(json_parse(parser, bytes_str(json), &options, body), 0, "%s", json);
-	json_parser_free(&parser);
-}
+#include "tests/unit/body.h"
 
 struct found {
 	struct buf text;
@@ -61,8 +51,8 @@ static void assert_changes(const char *before, const char *after, const char *wa
 {
 	struct buf a = BUF_INIT, b = BUF_INIT;
 
-	to_body(before, &a);
-	to_body(after, &b);
+	body_put(before, &a);
+	body_put(after, &b);
 	struct found found = {BUF_INIT, buf_bytes(&a), buf_bytes(&b)};
 	cr_assert_eq(field_diff_each(found.before, found.after, add, &found), 0);
 	cr_assert_str_eq(buf_cstr(&found.text), wanted, "%s -> %s: %s", before, after,
@@ -139,7 +129,7 @@ static void to_large_body(enum form form, int last, struct buf *body)
 			buf_printf(&text, "%d", v);
 	}
 	buf_byte(&text, form == FORM_KEYS ? '}' : ']');
-	to_body(buf_cstr(&text), body);
+	body_put(buf_cstr(&text), body);
 	buf_release(&text);
 }
 
@@ -183,7 +173,7 @@ Test(diff, damaged_versions_are_refused)
 	static const uint8_t cut[] = {0x81, 0xa1, 'a', 0x92, 1};
 	struct buf whole = BUF_INIT;
 
-	to_body("{\"a\":[1,2]}", &whole);
+	body_put("{\"a\":[1,2]}", &whole);
 	struct found found = {BUF_INIT, BYTES(cut, sizeof(cut)), buf_bytes(&whole)};
 	cr_assert_eq(field_diff_each(found.before, found.after, add, &found), ERR_CORRUPT);
 	cr_assert_eq(field_diff_each(found.after, found.before, add, &found), ERR_CORRUPT);

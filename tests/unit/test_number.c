@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
-#include "common/value/json.h"
 #include "common/value/path.h"
+#include "tests/unit/body.h"
 
 /* Instead of the C library's: reads up to a point only, as the C library's does in such a
  * locale. */
@@ -103,13 +103,9 @@ Test(number, is_compared_by_its_value_in_a_filter_of_a_path)
 		unsigned found;
 	} cases[] = {{"a[?(@.n>1.2)]", 3}, {"a[?(@.n>=1.50)]", 2}, {"a[?(@.n==1.5)]", 2},
 		{"a[?(@.n<1.40)]", 2}, {"a[?(@.n!=1.50)]", 2}};
-	CLEANUP(json_parser_free) struct json_parser *parser = NULL;
-	CLEANUP(buf_release) struct buf body = BUF_INIT;
-	const struct bytes text =
-		BYTES_LIT("{\"a\":[{\"n\":1.50},{\"n\":1.5},{\"n\":1.30e0},{\"n\":1.0}]}");
+	CLEANUP(buf_release)
+	struct buf body = body_of("{\"a\":[{\"n\":1.50},{\"n\":1.5},{\"n\":1.30e0},{\"n\":1.0}]}");
 
-	cr_assert_eq(json_parser_new(&parser), 0);
-	cr_assert_eq(json_parse(parser, text, NULL, &body), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		CLEANUP(path_free) struct path *path = NULL;
 		unsigned n = 0;

@@ -6,15 +6,7 @@
 #include "common/err.h"
 #include "common/value/json.h"
 #include "common/value/omit.h"
-
-static void parse(const char *json, struct buf *out)
-{
-	struct json_parser *parser = NULL;
-
-	cr_assert_eq(json_parser_new(&parser), 0);
-	cr_assert_eq(json_parse(parser, bytes_str(json), NULL, out), 0);
-	json_parser_free(&parser);
-}
+#include "tests/unit/body.h"
 
 /* Returns JSON without m.x, "" if it has no m.x. */
 static const char *without(const char *json)
@@ -22,7 +14,7 @@ static const char *without(const char *json)
 	static struct buf text;
 	CLEANUP(buf_release) struct buf document = BUF_INIT, less = BUF_INIT;
 
-	parse(json, &document);
+	body_put(json, &document);
 	buf_reset(&text);
 	int r = omit_member(buf_bytes(&document), "m", "x", &less);
 	cr_assert_eq(r, less.size ? FOUND : NOT_FOUND);
@@ -52,7 +44,7 @@ Test(omit, damage_is_reported)
 {
 	CLEANUP(buf_release) struct buf document = BUF_INIT;
 
-	parse("{\"m\":{\"x\":1,\"a\":[\"text\"]},\"b\":{\"c\":true}}", &document);
+	body_put("{\"m\":{\"x\":1,\"a\":[\"text\"]},\"b\":{\"c\":true}}", &document);
 	for (size_t size = 0; size < document.size; size++) {
 		CLEANUP(buf_release) struct buf less = BUF_INIT;
 

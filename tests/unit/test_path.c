@@ -3,8 +3,8 @@
 
 #include "common/err.h"
 #include "common/options.h"
-#include "common/value/json.h"
 #include "common/value/path_set.h"
+#include "tests/unit/body.h"
 
 static void assert_canonical(const char *text, const char *wanted)
 {
@@ -215,22 +215,12 @@ static struct buf document;
 
 static void set_up(void)
 {
-	struct json_parser *parser;
-
-	document = BUF_INIT;
-	cr_assert_eq(json_parser_new(&parser), 0);
-	cr_assert_eq(
-		json_parse(parser,
-			BYTES_LIT(
-				"{\"metadata\":{\"name\":\"web\",\"labels\":{\"a.b/"
-				"c\":\"x\",\"d\":\"y\"}},"
-				"\"spec\":{\"containers\":[{\"image\":\"one\",\"ports\":[80,443]},"
-				"{\"image\":\"two\"},{\"name\":\"none\"},{\"image\":null,\"ports\":"
-				"[]}]},"
-				"\"status\":{\"conditions\":[{\"type\":\"Ready\"}]}}"),
-			NULL, &document),
-		0);
-	json_parser_free(&parser);
+	document = body_of("{\"metadata\":{\"name\":\"web\",\"labels\":{\"a.b/"
+			   "c\":\"x\",\"d\":\"y\"}},"
+			   "\"spec\":{\"containers\":[{\"image\":\"one\",\"ports\":[80,443]},"
+			   "{\"image\":\"two\"},{\"name\":\"none\"},{\"image\":null,\"ports\":"
+			   "[]}]},"
+			   "\"status\":{\"conditions\":[{\"type\":\"Ready\"}]}}");
 }
 
 static void tear_down(void)
@@ -341,17 +331,8 @@ Test(path, two_dots_descend, .init = set_up, .fini = tear_down)
 /* The members of a map come before those within it, wherever their key stands. */
 Test(path, two_dots_give_a_map_s_own_member_first)
 {
-	struct json_parser *parser;
-
-	document = BUF_INIT;
-	cr_assert_eq(json_parser_new(&parser), 0);
-	cr_assert_eq(
-		json_parse(parser,
-			BYTES_LIT("{\"a\":{\"x\":{\"n\":1,\"e\":{},\"f\":[]},\"n\":{\"n\":2}},"
-				  "\"b\":[[],[{\"n\":3},7,{\"m\":[{\"n\":4}],\"n\":5}]],\"n\":6}"),
-			NULL, &document),
-		0);
-	json_parser_free(&parser);
+	document = body_of("{\"a\":{\"x\":{\"n\":1,\"e\":{},\"f\":[]},\"n\":{\"n\":2}},"
+			   "\"b\":[[],[{\"n\":3},7,{\"m\":[{\"n\":4}],\"n\":5}]],\"n\":6}");
 	assert_finds("..n", "6 {} 1 2 3 5 4 ");
 	assert_finds("..n.n", "2 ");
 	assert_finds("b..n", "3 5 4 ");
@@ -491,25 +472,21 @@ Test(path, a_set_finds_what_each_of_its_paths_finds_alone)
 	};
 	struct path *paths[PATHS];
 	struct path_set set = {0};
-	struct json_parser *parser;
 	size_t number;
 
-	cr_assert_eq(json_parser_new(&parser), 0);
 	for (size_t i = 0; i < PATHS; i++) {
 		cr_assert_eq(path_parse(texts[i], &paths[i]), 0, "%s", texts[i]);
 		cr_assert_eq(path_set_add(&set, paths[i], &number), 0);
 		cr_assert_eq(number, i);
 	}
 	for (size_t d = 0; d < DOCUMENTS; d++) {
-		struct buf body = BUF_INIT;
+		struct buf body = body_of(documents[d]);
 
-		cr_assert_eq(json_parse(parser, bytes_str(documents[d]), NULL, &body), 0);
 		cr_assert_gt(body.size, 0);
 		for (size_t size = body.size; size > 0; size--)
 			assert_set_finds_the_same(&set, paths, PATHS, buf_bytes(&body), size);
 		buf_release(&body);
 	}
-	json_parser_free(&parser);
 	path_set_release(&set);
 	for (size_t i = 0; i < PATHS; i++)
 		path_free(&paths[i]);

@@ -4,30 +4,19 @@
 
 #include "common/err.h"
 #include "common/options.h"
-#include "common/value/json.h"
 #include "print/table/age.h"
 #include "print/table/printer.h"
+#include "tests/unit/body.h"
 
 /* 2026-11-22T06:00:00Z */
 #define NOW_NS (UINT64_C(1795327200) * 1000000000)
-
-static struct buf msgpack_of(const char *json)
-{
-	struct json_parser *parser = NULL;
-	struct buf out = BUF_INIT;
-
-	cr_assert_eq(json_parser_new(&parser), 0);
-	cr_assert_eq(json_parse(parser, bytes_str(json), NULL, &out), 0, "%s", json);
-	json_parser_free(&parser);
-	return out;
-}
 
 /* Returns the cells of the object JSON as JSON. COLUMNS: of a CRD, or NULL. */
 static const char *cells_of(
 	const char *group, const char *resource, const char *columns, const char *json)
 {
 	static struct buf text;
-	struct buf body = msgpack_of(json), crd = columns ? msgpack_of(columns) : BUF_INIT;
+	struct buf body = body_of(json), crd = columns ? body_of(columns) : BUF_INIT;
 	struct printer_kind kind = {.group = bytes_str(group),
 		.resource = bytes_str(resource),
 		.columns = buf_bytes(&crd)};
@@ -100,10 +89,9 @@ Test(printer, numbers_are_converted_as_the_api_server_and_kubectl_do)
 		{"-0", "[\"\",\"0\",0,0]", "0"},
 		{"{\"a\":1E5}", "[\"\",\"{\\\"a\\\":100000}\",null,null]", ""},
 	};
-	struct buf columns =
-		msgpack_of("[{\"name\":\"S\",\"type\":\"string\",\"jsonPath\":\".v\"},"
-			   "{\"name\":\"I\",\"type\":\"integer\",\"jsonPath\":\".v\"},"
-			   "{\"name\":\"N\",\"type\":\"number\",\"jsonPath\":\".v\"}]");
+	struct buf columns = body_of("[{\"name\":\"S\",\"type\":\"string\",\"jsonPath\":\".v\"},"
+				     "{\"name\":\"I\",\"type\":\"integer\",\"jsonPath\":\".v\"},"
+				     "{\"name\":\"N\",\"type\":\"number\",\"jsonPath\":\".v\"}]");
 	struct printer_kind kind = {
 		.resource = BYTES_LIT("things"), .columns = buf_bytes(&columns)};
 	struct printer *printer = NULL;
@@ -116,7 +104,7 @@ Test(printer, numbers_are_converted_as_the_api_server_and_kubectl_do)
 		size_t n;
 
 		buf_printf(&json, "{\"v\":%s}", rows[i].value);
-		struct buf body = msgpack_of(buf_cstr(&json));
+		struct buf body = body_of(buf_cstr(&json));
 		cr_assert_eq(printer_row(printer, buf_bytes(&body), &cells, &n), 0);
 		printer_put_cells(cells, n, &text);
 		cr_assert_str_eq(buf_cstr(&text), rows[i].cells);
@@ -160,7 +148,7 @@ Test(printer, columns_that_a_feed_stores_are_used_without_a_definition)
 
 Test(printer, columns_are_those_of_a_table_column_definition)
 {
-	struct buf crd = msgpack_of(crd_columns), out = BUF_INIT;
+	struct buf crd = body_of(crd_columns), out = BUF_INIT;
 	struct printer_kind kind = {.group = BYTES_LIT("example.com"),
 		.resource = BYTES_LIT("things"),
 		.columns = buf_bytes(&crd)};
@@ -210,7 +198,7 @@ Test(printer, a_row_is_the_same_whichever_rows_came_before_it)
 	printer_set_now(printer, NOW_NS);
 	for (size_t i = 0; i < 3 * ARRAY_SIZE(pods); i++) {
 		const char *json = pods[i * 3 % ARRAY_SIZE(pods)];
-		struct buf body = msgpack_of(json), text = BUF_INIT;
+		struct buf body = body_of(json), text = BUF_INIT;
 		const struct printer_cell *cells;
 		size_t n;
 
@@ -233,7 +221,7 @@ Test(printer, labels_are_ordered_by_their_texts_and_requirements_by_their_keys)
 		&json, "{\"metadata\":{\"labels\":%s},\"spec\":{\"selector\":%s}}", labels, labels);
 	cr_assert(strstr(cells_of("", "services", NULL, buf_cstr(&json)),
 		"\"app-x=c,app.kubernetes.io/name=b,app1=,app=a\""));
-	struct buf body = msgpack_of(buf_cstr(&json)), text = BUF_INIT;
+	struct buf body = body_of(buf_cstr(&json)), text = BUF_INIT;
 	cr_assert_eq(printer_put_labels_of(buf_bytes(&body), &text), 0);
 	cr_assert_str_eq(buf_cstr(&text), "app-x=c,app.kubernetes.io/name=b,app1=,app=a");
 	buf_reset(&json);
@@ -247,9 +235,9 @@ Test(printer, labels_are_ordered_by_their_texts_and_requirements_by_their_keys)
 
 Test(printer, damaged_objects_are_reported)
 {
-	struct buf body = msgpack_of("{\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"b\"}},"
-				     "\"spec\":{\"containers\":[{\"name\":\"c\"}]},"
-				     "\"status\":{\"phase\":\"Running\"}}");
+	struct buf body = body_of("{\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"b\"}},"
+				  "\"spec\":{\"containers\":[{\"name\":\"c\"}]},"
+				  "\"status\":{\"phase\":\"Running\"}}");
 	struct printer_kind kind = {.resource = BYTES_LIT("pods")};
 	const struct printer_cell *cells;
 	struct printer *printer = NULL;

@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 
 #include "common/err.h"
-#include "common/value/json.h"
 #include "common/value/selector.h"
+#include "tests/unit/body.h"
 
 typedef int parse_fn(const char *text, struct selector **ret_selector);
 
@@ -257,12 +257,8 @@ static struct buf document;
 
 static void put_document(const char *json)
 {
-	struct json_parser *parser;
-
 	buf_reset(&document);
-	cr_assert_eq(json_parser_new(&parser), 0);
-	cr_assert_eq(json_parse(parser, bytes_str(json), NULL, &document), 0);
-	json_parser_free(&parser);
+	body_put(json, &document);
 }
 
 static void set_up(void)

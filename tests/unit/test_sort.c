@@ -8,21 +8,11 @@
 #include "common/err.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
-
-static struct buf msgpack_of(const char *json)
-{
-	struct json_parser *parser = NULL;
-	struct buf out = BUF_INIT;
-
-	cr_assert_eq(json_parser_new(&parser), 0);
-	cr_assert_eq(json_parse(parser, bytes_str(json), NULL, &out), 0, "%s", json);
-	json_parser_free(&parser);
-	return out;
-}
+#include "tests/unit/body.h"
 
 static void expect_sorted(const char *json, const char *wanted)
 {
-	struct buf body = msgpack_of(json), sorted = BUF_INIT, text = BUF_INIT;
+	struct buf body = body_of(json), sorted = BUF_INIT, text = BUF_INIT;
 
 	cr_assert_eq(value_sort(buf_bytes(&body), VALUE_ORDER_JSON, &sorted), 0);
 	cr_assert_eq(value_verify(buf_bytes(&sorted)), 0);
@@ -75,7 +65,7 @@ Test(sort, numbers_may_grow_before_what_stood_before_them)
 	for (int i = 0; i < 50; i++)
 		buf_printf(&json, "%s-1.2345678901234567e-%d", i ? "," : "", 200 + i);
 	buf_str(&json, "]}");
-	struct buf body = msgpack_of(buf_cstr(&json));
+	struct buf body = body_of(buf_cstr(&json));
 	cr_assert_eq(value_sort(buf_bytes(&body), VALUE_ORDER_YAML, &sorted), 0);
 	cr_assert_eq(value_verify(buf_bytes(&sorted)), 0);
 	cr_assert_gt(sorted.size, body.size);
@@ -87,7 +77,7 @@ Test(sort, numbers_may_grow_before_what_stood_before_them)
 Test(sort, damaged_documents_are_reported)
 {
 	struct buf body =
-		msgpack_of("{\"b\":{\"z\":1.0,\"a\":[{\"d\":null,\"c\":[1,2]}]},\"a\":\"x\"}");
+		body_of("{\"b\":{\"z\":1.0,\"a\":[{\"d\":null,\"c\":[1,2]}]},\"a\":\"x\"}");
 
 	for (size_t size = 0; size < body.size; size++) {
 		uint8_t *cut = malloc(size + 1); /* of exact size, for AddressSanitizer */

@@ -5,9 +5,9 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/value/json.h"
 #include "print/table/columns.h"
 #include "print/table/template.h"
+#include "tests/unit/body.h"
 
 #define ITEMS 3
 
@@ -22,12 +22,8 @@ static struct buf bodies[ITEMS];
 
 static void set_up(void)
 {
-	struct json_parser *parser = NULL;
-
-	cr_assert_eq(json_parser_new(&parser), 0);
 	for (unsigned i = 0; i < ITEMS; i++)
-		cr_assert_eq(json_parse(parser, bytes_str(items[i]), NULL, &bodies[i]), 0);
-	json_parser_free(&parser);
+		body_put(items[i], &bodies[i]);
 }
 
 static void tear_down(void)

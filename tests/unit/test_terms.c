@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "common/err.h"
-#include "common/value/json.h"
+#include "tests/unit/body.h"
 
 static const char pod[] =
 	"{\"metadata\":{\"name\":\"x\",\"labels\":{\"app\":\"shop\",\"empty\":\"\"}},"
@@ -21,12 +21,7 @@ struct fixture {
 
 static void setup(struct fixture *f, const char *json, const char *key)
 {
-	struct json_parser *parser;
-
-	*f = (struct fixture){0};
-	cr_assert_eq(json_parser_new(&parser), 0);
-	cr_assert_eq(json_parse(parser, bytes_str(json), NULL, &f->body), 0);
-	json_parser_free(&parser);
+	*f = (struct fixture){.body = body_of(json)};
 	cr_assert_eq(terms_new(&f->terms), 0);
 	f->record = (struct record){.key = bytes_str(key), .body = buf_bytes(&f->body)};
 }

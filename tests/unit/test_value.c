@@ -7,6 +7,7 @@
 #include "common/text/utf8.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
+#include "tests/unit/body.h"
 
 static struct buf body;
 
@@ -303,12 +304,8 @@ static void assert_harmless(struct bytes bytes)
 
 static void put_json(const char *json)
 {
-	struct json_parser *parser;
-
-	cr_assert_eq(json_parser_new(&parser), 0);
 	buf_reset(&body);
-	cr_assert_eq(json_parse(parser, bytes_str(json), NULL, &body), 0);
-	json_parser_free(&parser);
+	body_put(json, &body);
 }
 
 static const char *const documents[] = {

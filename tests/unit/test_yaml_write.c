@@ -12,16 +12,7 @@
 #include "common/value/json.h"
 #include "common/value/sort.h"
 #include "common/value/yaml.h"
-
-static void to_msgpack(const char *json, struct buf *out)
-{
-	struct json_parser *parser = NULL;
-
-	cr_assert_eq(json_parser_new(&parser), 0);
-	int r = json_parse(parser, bytes_str(json), NULL, out);
-	cr_assert_eq(r, 0, "%s", err_text(r));
-	json_parser_free(&parser);
-}
+#include "tests/unit/body.h"
 
 /* YAML of a JSON text, NUL-terminated. */
 static char *written(const char *json)
@@ -29,7 +20,7 @@ static char *written(const char *json)
 	CLEANUP(buf_release) struct buf body = BUF_INIT;
 	struct buf yaml = BUF_INIT;
 
-	to_msgpack(json, &body);
+	body_put(json, &body);
 	int r = yaml_write(buf_bytes(&body), false, &yaml);
 	cr_assert_eq(r, 0, "%s", err_text(r));
 	(void)buf_cstr(&yaml);
@@ -87,7 +78,7 @@ static void expect_sorted(const char *json, const char *wanted)
 {
 	CLEANUP(buf_release) struct buf body = BUF_INIT, sorted = BUF_INIT, yaml = BUF_INIT;
 
-	to_msgpack(json, &body);
+	body_put(json, &body);
 	cr_assert_eq(value_sort(buf_bytes(&body), VALUE_ORDER_YAML, &sorted), 0);
 	cr_assert_eq(yaml_write(buf_bytes(&sorted), false, &yaml), 0);
 	cr_expect_str_eq(buf_cstr(&yaml), wanted, "%s", json);
@@ -128,7 +119,7 @@ Test(yaml_write, an_item_of_a_list_is_indented_and_folded_as_one)
 	for (int i = 0; i < 20; i++)
 		buf_str(&text, "word ");
 	buf_str(&text, "\",\"b\":\"x\\ny\"}");
-	to_msgpack(buf_cstr(&text), &body);
+	body_put(buf_cstr(&text), &body);
 	for (int i = 0; i < 2; i++)
 		cr_assert_eq(yaml_write(buf_bytes(&body), true, &yaml), 0);
 	static const char item[] = "- a: 'word word word word word word word word word word word "
@@ -155,7 +146,7 @@ Test(yaml_write, a_full_output_is_an_error_and_as_long_as_before)
 	CLEANUP(buf_release) struct buf body = BUF_INIT, out;
 
 	buf_init(&out, 8);
-	to_msgpack("{\"name\":\"longer than that\"}", &body);
+	body_put("{\"name\":\"longer than that\"}", &body);
 	cr_assert_eq(yaml_write(buf_bytes(&body), false, &out), ERR_TOO_LARGE);
 	cr_assert_eq(out.size, 0);
 	buf_release(&out);
