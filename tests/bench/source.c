@@ -41,14 +41,10 @@ static int open_feed(struct source *source)
 static void add_feed(struct source *source)
 {
 	struct feed_definition definition = {.name = SOURCE_FEED,
-		.group = "",
 		.version = "v1",
 		.resource = "pods",
 		.kind = "Pod",
 		.list_kind = "PodList",
-		.namespace_ = "",
-		.label_selector = "",
-		.field_selector = "",
 		.drop = "metadata.managedFields",
 		.namespaced = true};
 	uint32_t feed;

@@ -266,15 +266,10 @@ static void add_feed(struct world *world, unsigned f)
 {
 	struct cluster_feed *feed = &world->cluster[f];
 	struct feed_definition definition = {.name = world_feeds[f],
-		.group = "",
 		.version = "v1",
 		.resource = world_feeds[f],
 		.kind = f ? "Widget" : "Pod",
 		.list_kind = f ? "WidgetList" : "PodList",
-		.namespace_ = "",
-		.label_selector = "",
-		.field_selector = "",
-		.drop = "",
 		.namespaced = true};
 	uint32_t id;
 

@@ -57,27 +57,6 @@ static inline unsigned dice(unsigned sides)
 
 /* ---- the store ---------------------------------------------------------- */
 
-static inline uint32_t add_feed(const char *namespace_)
-{
-	const struct feed_definition definition = {.name = "pods",
-		.group = "",
-		.version = "v1",
-		.resource = "pods",
-		.kind = "Pod",
-		.list_kind = "PodList",
-		.namespace_ = namespace_,
-		.label_selector = "",
-		.field_selector = "",
-		.drop = "",
-		.namespaced = true};
-	uint32_t feed;
-
-	OK(journal_begin(w.rig.journal));
-	OK(journal_add_feed(w.rig.journal, &definition, &feed));
-	rig_commit(&w.rig);
-	return feed;
-}
-
 static inline uint32_t feed_of(const struct pod *pod)
 {
 	return w.feed[pod->namespace_[0] - 'a'];
@@ -132,7 +111,7 @@ static inline void setup(void)
 	rig_open(&w.rig, CONFIG);
 	/* Not in the order of their keys. */
 	for (unsigned i = 3; i-- > 0;)
-		w.feed[i] = add_feed(namespaces[i]);
+		w.feed[i] = rig_add_pods(&w.rig, namespaces[i]);
 	for (unsigned i = 0; i < 3; i++)
 		(void)rig_append(&w.rig, w.feed[i], RECORD_LIST_BEGIN, NULL, NULL);
 	for (unsigned i = 0; i < OBJECTS; i++) {

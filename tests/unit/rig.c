@@ -61,25 +61,35 @@ void rig_close(struct rig *rig)
 
 /* ---- the journal -------------------------------------------------------- */
 
-uint32_t rig_add_feed(struct rig *rig, const char *name)
+static uint32_t add_feed(struct rig *rig, const struct feed_definition *definition)
 {
-	struct feed_definition definition = {.name = name,
-		.group = "",
-		.version = "v1",
-		.resource = name,
-		.kind = "Thing",
-		.list_kind = "ThingList",
-		.namespace_ = "",
-		.label_selector = "",
-		.field_selector = "",
-		.drop = "",
-		.namespaced = true};
 	uint32_t feed;
 
 	OK(journal_begin(rig->journal));
-	OK(journal_add_feed(rig->journal, &definition, &feed));
+	OK(journal_add_feed(rig->journal, definition, &feed));
 	rig_commit(rig);
 	return feed;
+}
+
+uint32_t rig_add_feed(struct rig *rig, const char *name)
+{
+	return add_feed(rig, &(struct feed_definition){.name = name,
+				     .version = "v1",
+				     .resource = name,
+				     .kind = "Thing",
+				     .list_kind = "ThingList",
+				     .namespaced = true});
+}
+
+uint32_t rig_add_pods(struct rig *rig, const char *namespace_)
+{
+	return add_feed(rig, &(struct feed_definition){.name = "pods",
+				     .version = "v1",
+				     .resource = "pods",
+				     .kind = "Pod",
+				     .list_kind = "PodList",
+				     .namespace_ = namespace_,
+				     .namespaced = true});
 }
 
 uint64_t rig_append(struct rig *rig, uint32_t feed, uint8_t type, const char *key, const char *json)

@@ -24,6 +24,7 @@ void rig_configure(struct rig *rig, const char *config);
 
 /* Each commits; a feed of resource NAME and its id. */
 uint32_t rig_add_feed(struct rig *rig, const char *name);
+uint32_t rig_add_pods(struct rig *rig, const char *namespace_); /* the feed "pods" */
 
 /* Appends to the open transaction; JSON may be NULL. The record's seq. */
 uint64_t rig_append(

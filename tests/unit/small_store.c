@@ -200,15 +200,10 @@ static void define(struct small_store *s, const char *name, const char *paths, u
 void small_store_add_feed(struct small_store *s, const char *name)
 {
 	struct feed_definition feed = {.name = name,
-		.group = "",
 		.version = "v1",
 		.resource = "pods",
 		.kind = "Pod",
 		.list_kind = "PodList",
-		.namespace_ = "",
-		.label_selector = "",
-		.field_selector = "",
-		.drop = "",
 		.namespaced = true};
 
 	OK(journal_begin(s->journal));

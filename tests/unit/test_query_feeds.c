@@ -90,7 +90,7 @@ Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
 	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
 	struct kinf_object object;
 	struct kinf_listing *list;
-	uint32_t feed = add_feed("d");
+	uint32_t feed = rig_add_pods(&w.rig, "d");
 	struct pod *pod = &w.pods[0];
 
 	(void)rig_append(&w.rig, feed, RECORD_LIST_BEGIN, NULL, NULL);

@@ -64,7 +64,7 @@ Test(query_snapshots, feeds_that_come_later_are_seen_after_a_renewal)
 	OK(kinf_feed_status(w.snapshot, "pods", count_feed, &n));
 	cr_assert_eq(n, 3);
 	OK(kinf_snapshot_renew(w.snapshot));
-	(void)add_feed("d");
+	(void)rig_add_pods(&w.rig, "d");
 	take();
 	n = 0;
 	OK(kinf_feed_status(w.snapshot, "pods", count_feed, &n));
@@ -85,7 +85,7 @@ static int ignore_value(void *arg, const char *value, size_t size, uint64_t coun
 Test(query_snapshots, a_feed_that_the_index_lacks_is_not_left_out_of_a_list)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
-	uint32_t feed = add_feed("d");
+	uint32_t feed = rig_add_pods(&w.rig, "d");
 	struct kinf_listing *list;
 	struct kinf_object object;
 

@@ -117,15 +117,10 @@ Test(recorder, a_change_in_a_batch_with_a_list_wakes_the_readers)
 		.rv = BYTES_LIT("1"),
 		.body = BYTES_LIT("\x80")};
 	struct feed_definition other = {.name = "other",
-		.group = "",
 		.version = "v1",
 		.resource = "pods",
 		.kind = "Pod",
-		.list_kind = "PodList",
-		.namespace_ = "",
-		.label_selector = "",
-		.field_selector = "",
-		.drop = ""};
+		.list_kind = "PodList"};
 	struct rig rig;
 	uint64_t seq;
 

@@ -54,27 +54,6 @@ static unsigned dice(unsigned sides)
 
 /* ---- the store ---------------------------------------------------------- */
 
-static uint32_t add_feed(const char *namespace_)
-{
-	const struct feed_definition definition = {.name = "pods",
-		.group = "",
-		.version = "v1",
-		.resource = "pods",
-		.kind = "Pod",
-		.list_kind = "PodList",
-		.namespace_ = namespace_,
-		.label_selector = "",
-		.field_selector = "",
-		.drop = "",
-		.namespaced = true};
-	uint32_t feed;
-
-	OK(journal_begin(w.rig.journal));
-	OK(journal_add_feed(w.rig.journal, &definition, &feed));
-	rig_commit(&w.rig);
-	return feed;
-}
-
 static uint32_t feed_of(const struct pod *pod)
 {
 	return w.feed[pod->key[0] - 'a'];
@@ -146,7 +125,7 @@ static void setup(void)
 
 	rig_open(&w.rig, CONFIG);
 	for (unsigned i = 0; i < 3; i++) {
-		w.feed[i] = add_feed(namespaces[i]);
+		w.feed[i] = rig_add_pods(&w.rig, namespaces[i]);
 		(void)rig_append(&w.rig, w.feed[i], RECORD_LIST_BEGIN, NULL, NULL);
 	}
 	for (unsigned i = 0; i < OBJECTS; i++) {
@@ -399,7 +378,7 @@ Test(sorted, feed_that_was_listed_later_ends_the_walk)
 	walk_begin(&walk, paths[1], 3);
 	walk.query.limit = 5;
 	walk_page(&walk);
-	uint32_t feed = add_feed("d");
+	uint32_t feed = rig_add_pods(&w.rig, "d");
 	(void)rig_append(&w.rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
 	(void)rig_append(&w.rig, feed, RECORD_LIST_END, NULL, NULL);
 	take();
