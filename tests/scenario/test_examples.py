@@ -46,13 +46,6 @@ def test_the_library_exports_what_its_headers_declare(installed):
     assert exported == {f"{name}@@KINF_0" for name in declared}
 
 
-def test_the_header_compiles_as_c11_and_cxx17(installed, tmp_path):
-    source = tmp_path / "header.c"
-    source.write_text("#include <kinf.h>\nint main(void)\n{\n\treturn kinf_version()[0] == '\\0';\n}\n")
-    installed.check_cxx(source)
-    assert run_command([installed.compile(source, tmp_path / "header")], installed.env).status == 0
-
-
 def test_uninstall_removes_every_installed_file(tmp_path):
     installed = Installed(tmp_path)
     assert "bin/kinf" in installed.files() and "include/kinf.h" in installed.files()
