@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,9 @@ import yaml
 from harness import eventually
 from harness.objects import pod
 from harness.namespaces import unshare
-from harness.process import Process, program, run_command
+from harness.process import program, run_command
 from harness.store import remove_in_use, whole
+from harness.terminal import Terminal
 
 
 @pytest.fixture(scope="module")
@@ -382,42 +382,29 @@ def test_status_prints_a_table(kinf):
 # ---- run -------------------------------------------------------------------------------------------
 
 
-class OnTerminal(Process):
-    """A process with a terminal as its standard error; `log` is the text written there."""
-
-    def start(self):
-        self.shown = ""
-        self.terminal, theirs = os.openpty()
-        os.set_blocking(self.terminal, False)
-        self.popen = subprocess.Popen(self.argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                      stderr=theirs, env=self.env, cwd=self.cwd)
-        os.close(theirs)
-        return self
-
-    @property
-    def log(self):
-        try:
-            while piece := os.read(self.terminal, 65536):
-                self.shown += piece.decode(errors="replace")
-        except OSError:
-            pass  # there is no more text now, or the process has closed the terminal
-        return self.shown
-
-
 def test_run_shows_the_progress_of_first_lists_on_a_terminal(simulator, store):
     """`kinf run` shows it again after the store was removed and the daemons made a new one."""
     simulator.create("pods", 20)
     simulator.fault(verb="list", resource="pods", path="continue=", status=503)
     store.configure(whole("pods", pageSize=10), backoff={"min": "50ms", "max": "100ms"})
     argv = [program("kinf"), "run", "--config", store.config, "--runtime-dir", store.runtime]
-    run = OnTerminal("kinf-run", argv, store.directory, store.env)
-    store.processes.append(run.start())
-    eventually(lambda: "\r\x1b[Klisting: 10 of 20 objects" in run.log)
-    remove_in_use(store.path)
-    eventually(lambda: " removed " in run.log and "listing: 10 of 20" in run.log.rpartition(" removed ")[2])
-    simulator.clear_faults()
-    store.wait_equal(simulator, "pods")
-    eventually(lambda: "\r\x1b[K" in run.log.rpartition("listing: ")[2])
+    page = Terminal(argv, store.env, columns=150)
+
+    def shown():
+        page.lines()
+        return page.written.decode()
+
+    try:
+        eventually(lambda: "\r\x1b[Klisting: 10 of 20 objects" in shown())
+        remove_in_use(store.path)
+        eventually(lambda: " removed " in shown() and "listing: 10 of 20" in shown().rpartition(" removed ")[2])
+        simulator.clear_faults()
+        store.wait_equal(simulator, "pods")
+        eventually(lambda: "\r\x1b[K" in shown().rpartition("listing: ")[2])
+        page.press("\x03")
+        assert page.wait() == 0
+    finally:
+        page.close()
 
 
 # ---- offline ---------------------------------------------------------------------------------------
