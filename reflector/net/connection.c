@@ -34,11 +34,8 @@ int connections_add(struct connections *connections, int fd, uint64_t now_ns)
 	connections_remove(connections, fd);
 	struct connection connection = {
 		.fd = fd, .heard_ns = now_ns, .ask_ns = connection_ask_after(connections, now_ns)};
-	int r = ARRAY_ADD(connections->at, connections->count, connections->room, connection,
+	return ARRAY_ADD(connections->at, connections->count, connections->room, connection,
 		"the list of connections");
-
-	connections->opened += r == 0;
-	return r;
 }
 
 /* A socket has no local port before it connects, so the port is read when it is first needed. */

@@ -29,7 +29,6 @@ struct connections {
 	struct connection *at;
 	size_t count, room;
 	uint64_t silence_ns; /* 0: no call is renewed */
-	uint64_t opened;     /* since the start */
 };
 
 void connections_release(struct connections *connections);

@@ -531,9 +531,3 @@ struct bytes http_ca(struct http *http, uint64_t *ret_changes)
 	CHECK_OBJ(http, HTTP_MAGIC);
 	return certificates_ca(http->certificates, proc_monotonic_ns(), ret_changes);
 }
-
-uint64_t http_opened(const struct http *http)
-{
-	CHECK_OBJ(http, HTTP_MAGIC);
-	return http->connections.opened;
-}

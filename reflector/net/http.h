@@ -124,7 +124,4 @@ const char *http_awaited_plugin(const struct http *http, uint64_t *ret_since_ns)
  * roots. *RET_CHANGES counts its changes since http_new. */
 struct bytes http_ca(struct http *http, uint64_t *ret_changes);
 
-/* Returns how many connections were opened since http_new. */
-uint64_t http_opened(const struct http *http);
-
 #endif
