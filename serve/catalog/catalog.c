@@ -123,13 +123,6 @@ void catalog_release(struct catalog_feed **feed)
 	free(f);
 }
 
-enum {
-#define TEXT(member, key, identity) CATALOG_TEXT_##member,
-#include "store/journal/feed_definition.def"
-#undef TEXT
-	CATALOG_TEXTS
-};
-
 /* Copies DEFINITION with its texts. */
 static int catalog_copy_definition(
 	struct catalog_feed *feed, const struct feed_definition *definition)
@@ -138,21 +131,16 @@ static int catalog_copy_definition(
 	size_t size = 0;
 
 	*d = *definition;
-	const char **texts[CATALOG_TEXTS] = {
-#define TEXT(member, key, identity) &d->member,
-#include "store/journal/feed_definition.def"
-#undef TEXT
-	};
-	for (size_t i = 0; i < CATALOG_TEXTS; i++)
-		size += strlen(*texts[i]) + 1;
+	for (size_t i = 0; i < FEED_TEXTS; i++)
+		size += strlen(*feed_definition_text(d, i)) + 1;
 	char *p = feed->texts = malloc(size);
 	if (!p)
 		return err_set(-ENOMEM, "feed '%s'", definition->name);
-	for (size_t i = 0; i < CATALOG_TEXTS; i++) {
-		size_t length = strlen(*texts[i]) + 1;
+	for (size_t i = 0; i < FEED_TEXTS; i++) {
+		const char **text = feed_definition_text(d, i);
+		size_t length = strlen(*text) + 1;
 
-		memcpy(p, *texts[i], length);
-		*texts[i] = p;
+		*text = memcpy(p, *text, length);
 		p += length;
 	}
 	return 0;

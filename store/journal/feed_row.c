@@ -88,7 +88,7 @@ int feed_open(uint32_t feed, enum feed_part part, struct bytes stored, struct by
 
 /* ---- definitions -------------------------------------------------------- */
 
-static const struct definition_text {
+static const struct {
 	const char *key;
 	size_t offset;
 } texts[] = {
@@ -96,9 +96,8 @@ static const struct definition_text {
 #include "store/journal/feed_definition.def"
 #undef TEXT
 };
-#define N_TEXTS (sizeof(texts) / sizeof(texts[0]))
 
-static const char **definition_text(struct feed_definition *definition, size_t i)
+const char **feed_definition_text(struct feed_definition *definition, size_t i)
 {
 	return (const char **)(void *)((char *)definition + texts[i].offset);
 }
@@ -108,8 +107,8 @@ int definition_write(const struct feed_definition *definition, struct buf *buf)
 	struct feed_definition copy = *definition;
 	size_t map = value_open_map(buf);
 
-	for (size_t i = 0; i < N_TEXTS; i++) {
-		const char *text = *definition_text(&copy, i);
+	for (size_t i = 0; i < FEED_TEXTS; i++) {
+		const char *text = *feed_definition_text(&copy, i);
 
 		value_put_string(buf, bytes_str(texts[i].key));
 		value_put_string(buf, bytes_str(text ? text : ""));
@@ -120,7 +119,7 @@ int definition_write(const struct feed_definition *definition, struct buf *buf)
 	value_put_bool(buf, copy.metadata_only);
 	value_put_string(buf, BYTES_LIT("resync"));
 	value_put_uint(buf, copy.resync_ns);
-	value_close(buf, map, N_TEXTS + 3);
+	value_close(buf, map, FEED_TEXTS + 3);
 	feed_checksum(definition->id, FEED_DEFINITION, buf);
 	return buf_error(buf);
 }
@@ -155,7 +154,7 @@ int definition_read(
 	struct bytes content;
 
 	/* Room for all at once: texts must not move. */
-	size_t room = stored.size + N_TEXTS;
+	size_t room = stored.size + FEED_TEXTS;
 	buf_reset(buf);
 	if (!buf_grow(buf, room))
 		return buf_error(buf);
@@ -165,8 +164,9 @@ int definition_read(
 		r = value_read(content, &map);
 	if (r == 0 && map.type != VALUE_MAP)
 		r = err_say(ERR_CORRUPT, "the row is no map");
-	for (size_t i = 0; i < N_TEXTS && r == 0; i++)
-		r = definition_read_text(&map, texts[i].key, buf, definition_text(&definition, i));
+	for (size_t i = 0; i < FEED_TEXTS && r == 0; i++)
+		r = definition_read_text(
+			&map, texts[i].key, buf, feed_definition_text(&definition, i));
 	if (r == 0)
 		r = value_find(&map, BYTES_LIT("namespaced"), &item);
 	definition.namespaced = r == FOUND && item.type == VALUE_BOOL && item.u.b;

@@ -117,6 +117,16 @@ struct feed_definition {
 			     */
 };
 
+enum {
+#define TEXT(member, key, identity) FEED_TEXT_##member,
+#include "store/journal/feed_definition.def"
+#undef TEXT
+	FEED_TEXTS
+};
+
+/* Returns the place of the text I of all FEED_TEXTS. */
+const char **feed_definition_text(struct feed_definition *definition, size_t i);
+
 /* Returns whether NAME means the feed's resource, as kubectl takes it: plural, kind, singular or
  * short name, in any case, alone, with .group, the beginning of a group, .version or
  * .version.group. */

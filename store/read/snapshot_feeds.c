@@ -12,13 +12,6 @@
 
 #define NAMES_MAX 10 /* in an error */
 
-enum {
-#define TEXT(member, key, identity) TEXT_##member,
-#include "store/journal/feed_definition.def"
-#undef TEXT
-	TEXTS /* of a definition */
-};
-
 /* All feeds and their texts become one allocation, for the caller to free. */
 struct feeds_collection {
 	struct snapshot *snapshot;
@@ -26,23 +19,11 @@ struct feeds_collection {
 	struct buf text; /* each feed's texts and its checkpoint's RVs, each with a NUL */
 };
 
-static void feeds_texts_of(struct feed_definition *d, const char ***texts)
-{
-	const char **all[TEXTS] = {
-#define TEXT(member, key, identity) &d->member,
-#include "store/journal/feed_definition.def"
-#undef TEXT
-	};
-
-	memcpy(texts, all, sizeof(all));
-}
-
 static int feeds_collect_one(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
 	struct feeds_collection *c = arg;
 	struct snapshot_feed feed = {.definition = *definition, .checkpoint = *checkpoint};
-	const char **texts[TEXTS];
 
 	if (checkpoint->phase == FEED_REMOVED)
 		return 0;
@@ -52,9 +33,11 @@ static int feeds_collect_one(void *arg, const struct feed_definition *definition
 	if (r < 0)
 		return r;
 	feed.visible = snapshot_visible(c->snapshot, definition->id);
-	feeds_texts_of(&feed.definition, texts);
-	for (size_t i = 0; i < TEXTS; i++)
-		buf_put(&c->text, *texts[i], strlen(*texts[i]) + 1);
+	for (size_t i = 0; i < FEED_TEXTS; i++) {
+		const char *text = *feed_definition_text(&feed.definition, i);
+
+		buf_put(&c->text, text, strlen(text) + 1);
+	}
 	buf_bytes_put(&c->text, checkpoint->rv);
 	buf_byte(&c->text, '\0');
 	buf_bytes_put(&c->text, checkpoint->trimmed_rv);
@@ -90,11 +73,8 @@ static int feeds_collect(struct snapshot *snapshot, struct snapshot_feed **ret_f
 	}
 	const char *p = (const char *)(feeds + n);
 	for (size_t i = 0; i < n; i++) {
-		const char **texts[TEXTS];
-
-		feeds_texts_of(&feeds[i].definition, texts);
-		for (size_t k = 0; k < TEXTS; k++) {
-			*texts[k] = p;
+		for (size_t k = 0; k < FEED_TEXTS; k++) {
+			*feed_definition_text(&feeds[i].definition, k) = p;
 			p += strlen(p) + 1;
 		}
 		feeds[i].checkpoint.rv.data = p;
