@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 from pathlib import Path
 
@@ -211,11 +212,17 @@ def test_bad_queries_fail_with_one_line(kinf, args, words):
 
 
 @pytest.mark.parametrize(
-    "args", [["get"], ["bogus"], ["get", "pods", "--bogus"], ["get", "pods", "--limit", "x"], ["get", "pods", "p-00", "-l", "app=a"],
-             ["get", "pods", "web/p-00", "-n", "shop"], ["get", "pods/p-00", "nodes"], ["get", "pods", ""], ["--store", "x"], ["wait"], ["wait", "pods", "--for", "x"], ["wait", "pods,nodes"], ["config"], ["index"]]
+    "args",
+    ["get", "bogus", "get pods --bogus", "get pods --limit x", "get pods p-00 -l app=a", "get pods web/p-00 -n shop", "get pods/p-00 nodes",
+     "get pods ''", "get pods -l 'a in'", "get pods --field-selector a", "get pods --index x", "get pods --sort-by a[", "get pods --continue zzz",
+     "get pods -o bogus", "get pods -o jsonpath={", "get pods -o custom-columns=A", "get pods --timeout x", "get pods --timeout 5s",
+     "get pods --at-least-rv abc", "get pods -n a -A", "watch pods -l 'a in'", "watch pods --cursor a/b", "watch pods --count x",
+     "watch pods -o bogus", "wait", "wait pods --for x", "wait pods --for rv=abc", "wait pods,nodes", "describe", "describe pods a -l x=y",
+     "dump --from x", "dump -o bogus", "dump bogus", "status -o bogus", "cursor bogus", "cursor rm a/b", "diff x", "config", "config bogus",
+     "index", "verify a b", "run --config /dev/null --watch pods(", "run --config /dev/null --index x", "--store x"],
 )
 def test_wrong_usage_exits_with_status_2(kinf, args):
-    result = kinf(*args)
+    result = kinf(*shlex.split(args))
     assert result.status == 2 and result.stdout == "" and result.stderr, result
 
 

@@ -755,24 +755,6 @@ def test_a_processor_that_starts_before_the_reflector_has_replaced_a_damaged_jou
     processor.wait_log(" work_failed ")
 
 
-USAGE = [
-    ("get", "pods", "-l", "a in"), ("get", "pods", "--field-selector", "a"), ("get", "pods", "--index", "x"),
-    ("get", "pods", "--sort-by", "a["), ("get", "pods", "--continue", "zzz"), ("get", "pods", "-o", "bogus"),
-    ("get", "pods", "-o", "jsonpath={"), ("get", "pods", "-o", "custom-columns=A"), ("get", "pods", "--limit", "x"),
-    ("get", "pods", "--timeout", "x"), ("get", "pods", "--timeout", "5s"), ("get", "pods", "--at-least-rv", "abc"), ("get", "pods", "-n", "a", "-A"),
-    ("watch", "pods", "-l", "a in"), ("watch", "pods", "--cursor", "a/b"), ("watch", "pods", "--count", "x"),
-    ("watch", "pods", "-o", "bogus"), ("wait", "pods", "--for", "rv=abc"), ("wait", "pods", "--for", "bogus"),
-    ("describe",), ("describe", "pods", "a", "-l", "x=y"), ("dump", "--from", "x"), ("dump", "-o", "bogus"), ("dump", "bogus"), ("status", "-o", "bogus"),
-    ("cursor", "bogus"), ("cursor", "rm", "a/b"), ("diff", "x"), ("config", "bogus"), ("verify", "a", "b"),
-    ("run", "--config", "/dev/null", "--watch", "pods("), ("run", "--config", "/dev/null", "--index", "x"), ("bogus",),
-]
-
-
-def test_wrong_usage_exits_with_2(live):
-    statuses = {" ".join(words): live.kinf(*words).status for words in USAGE}
-    assert {words: status for words, status in statuses.items() if status != 2} == {}
-
-
 def test_a_wait_for_an_object_of_a_namespace_needs_the_namespace(live):
     result = live.kinf("wait", "pods", "--for", "object=pod-1", "--timeout", "5s")
     assert result.status == 2 and "write object=NAMESPACE/pod-1" in result.stderr, result
