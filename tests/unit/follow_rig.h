@@ -13,6 +13,7 @@
 
 #include "common/err.h"
 #include "store/read/follow.h"
+#include "tests/unit/ok.h"
 #include "tests/unit/rig.h"
 #include "tests/unit/scratch.h"
 
@@ -40,12 +41,6 @@ static inline unsigned dice(unsigned sides)
 	random_state = random_state * 1103515245u + 12345u;
 	return (random_state >> 8) % sides;
 }
-
-#define OK(call) \
-	do { \
-		int ok_ = (call); \
-		cr_assert_eq(ok_, 0, "%s: %d %s", #call, ok_, err_text(ok_)); \
-	} while (0)
 
 static inline const char *key_name(unsigned key)
 {

@@ -30,15 +30,6 @@ static inline unsigned mode_of(const char *path)
 	return st.st_mode & 07777;
 }
 
-static inline void write_file(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "w");
-
-	cr_assert_not_null(file);
-	(void)fputs(text, file);
-	(void)fclose(file);
-}
-
 static inline void remove_runtime(const struct home *home)
 {
 	scratch_remove(home_runtime(home));

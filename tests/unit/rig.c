@@ -8,13 +8,8 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "tests/unit/body.h"
+#include "tests/unit/ok.h"
 #include "tests/unit/scratch.h"
-
-#define OK(call) \
-	do { \
-		int ok_ = (call); \
-		cr_assert_eq(ok_, 0, "%s: %d %s", #call, ok_, err_text(ok_)); \
-	} while (0)
 
 static const struct journal_options journal_options = {.map_bytes = 256u << 20};
 

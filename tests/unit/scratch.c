@@ -83,6 +83,15 @@ static void run(const char *const arguments[])
 	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+void scratch_write(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	cr_assert_not_null(file, "%s", path);
+	cr_assert_geq(fputs(text, file), 0);
+	cr_assert_eq(fclose(file), 0);
+}
+
 void scratch_copy(const char *from, const char *to)
 {
 	run((const char *const[]){"cp", "-a", from, to, NULL});

@@ -12,6 +12,9 @@ void scratch_in_memory(void);
 /* "<scratch>/NAME", in one of eight buffers used in turn. */
 const char *scratch_path(const char *name);
 
+/* Writes TEXT into the file PATH, new or emptied first. */
+void scratch_write(const char *path, const char *text);
+
 /* Copies the tree FROM to TO (new inodes), as cp -a does. */
 void scratch_copy(const char *from, const char *to);
 

@@ -6,13 +6,8 @@
 
 #include "common/err.h"
 #include "common/value/json.h"
+#include "tests/unit/ok.h"
 #include "tests/unit/scratch.h"
-
-#define OK(call) \
-	do { \
-		int ok_ = (call); \
-		cr_assert_eq(ok_, 0, #call ": %s", err_text(ok_)); \
-	} while (0)
 
 static uint64_t append(struct small_store *s, struct record *record)
 {

@@ -8,15 +8,10 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "tests/unit/ok.h"
 #include "tests/unit/scratch.h"
 
 struct cache cache;
-
-#define OK(call) \
-	do { \
-		int ok_ = (call); \
-		cr_assert_eq(ok_, 0, "%s: %d %s", #call, ok_, err_text(ok_)); \
-	} while (0)
 
 /* ---- the store ---------------------------------------------------------- */
 

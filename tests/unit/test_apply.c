@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "store/ring/taken.h"
+#include "tests/unit/ok.h"
 #include "tests/unit/rig.h"
 
 #define PODS \
@@ -52,12 +53,6 @@ static uint32_t listed_feed(const char *name)
 	rig_commit(&rig);
 	return feed;
 }
-
-#define EXPECT(got, want) \
-	do { \
-		const char *got_ = (got); \
-		cr_assert_str_eq(got_, want, "got '%s', expected '%s'", got_, want); \
-	} while (0)
 
 TestSuite(apply, .init = setup, .fini = teardown, .timeout = 60);
 

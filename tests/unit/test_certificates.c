@@ -9,6 +9,7 @@
 
 #include "common/err.h"
 #include "common/proc.h"
+#include "tests/unit/scratch.h"
 
 #define SECOND 1000000000ull
 #define PEM(x) "-----BEGIN " x "-----\n"
@@ -17,22 +18,15 @@ static char dir[] = "/tmp/kinf-certificates-XXXXXX";
 static char ca[64], crt[64], key[64];
 static struct kubeconfig config;
 
-static void file(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "w");
-
-	cr_assert(f && fputs(text, f) >= 0 && fclose(f) == 0);
-}
-
 static void set_up(void)
 {
 	cr_assert(mkdtemp(dir));
 	(void)snprintf(ca, sizeof(ca), "%s/ca", dir);
 	(void)snprintf(crt, sizeof(crt), "%s/crt", dir);
 	(void)snprintf(key, sizeof(key), "%s/key", dir);
-	file(ca, PEM("CA"));
-	file(crt, PEM("CRT"));
-	file(key, PEM("KEY"));
+	scratch_write(ca, PEM("CA"));
+	scratch_write(crt, PEM("CRT"));
+	scratch_write(key, PEM("KEY"));
 	config = (struct kubeconfig){
 		.tls = true, .ca.file = ca, .client_certificate.file = crt, .client_key.file = key};
 }
@@ -71,11 +65,11 @@ Test(certificates, files_are_read_again_after_ten_seconds)
 	struct certificates *c = open_certificates();
 	uint64_t now = proc_monotonic_ns();
 
-	file(ca, PEM("CA2"));
+	scratch_write(ca, PEM("CA2"));
 	shows(c, now + 5 * SECOND, PEM("CA"), PEM("CRT"));
 	shows(c, now + 11 * SECOND, PEM("CA2"), PEM("CRT"));
-	file(crt, PEM("CRT2"));
-	file(key, PEM("KEY2"));
+	scratch_write(crt, PEM("CRT2"));
+	scratch_write(key, PEM("KEY2"));
 	shows(c, now + 12 * SECOND, PEM("CA2"), PEM("CRT"));
 	certificates_expire(c);
 	shows(c, now + 13 * SECOND, PEM("CA2"), PEM("CRT2"));
@@ -87,12 +81,12 @@ Test(certificates, files_that_are_bad_now_leave_what_was_read)
 	struct certificates *c = open_certificates();
 	uint64_t now = proc_monotonic_ns();
 
-	file(ca, "half");
+	scratch_write(ca, "half");
 	shows(c, now + 11 * SECOND, PEM("CA"), PEM("CRT"));
 	cr_assert_eq(unlink(key), 0);
 	shows(c, now + 22 * SECOND, PEM("CA"), PEM("CRT"));
-	file(ca, PEM("CA2"));
-	file(key, PEM("KEY2"));
+	scratch_write(ca, PEM("CA2"));
+	scratch_write(key, PEM("KEY2"));
 	shows(c, now + 33 * SECOND, PEM("CA2"), PEM("CRT"));
 	certificates_free(&c);
 }
@@ -106,7 +100,7 @@ Test(certificates, unchanged_files_give_the_same_set_and_changed_ones_leave_the_
 
 	cr_assert_eq(a, b);
 	certificate_set_release(&b);
-	file(ca, PEM("CA2"));
+	scratch_write(ca, PEM("CA2"));
 	b = certificates_take(c, now + 22 * SECOND);
 	cr_assert_neq(a, b);
 	cr_assert_str_eq(a->ca.data, PEM("CA"));
@@ -129,7 +123,7 @@ Test(certificates, certificate_of_a_plugin_outlives_a_rotated_ca)
 	cr_assert_eq(certificates_show(c, PEM("P"), PEM("PK")), 0);
 	shows(c, now, PEM("CA"), PEM("P"));
 	cr_assert_str_eq(set->key.data, PEM("PK"));
-	file(ca, PEM("CA2"));
+	scratch_write(ca, PEM("CA2"));
 	shows(c, now + 11 * SECOND, PEM("CA2"), PEM("P"));
 	certificate_set_release(&set);
 	cr_assert_eq(certificates_show(c, NULL, NULL), 0);
@@ -145,7 +139,7 @@ Test(certificates, unreadable_files_are_an_error_at_the_start)
 {
 	struct certificates *c = NULL;
 
-	file(crt, "not a certificate");
+	scratch_write(crt, "not a certificate");
 	cr_assert_eq(certificates_new(&config, &c), ERR_CONFIG);
 	cr_assert(strstr(err_text(ERR_CONFIG), crt));
 	cr_assert_eq(unlink(crt), 0);

@@ -11,6 +11,7 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
+#include "tests/unit/scratch.h"
 
 #define SECOND 1000000000ull
 
@@ -18,9 +19,7 @@ static char token_path[] = "/tmp/kinf-token-XXXXXX";
 
 static void write_token(const char *text)
 {
-	FILE *f = fopen(token_path, "w");
-
-	cr_assert(f && fputs(text, f) >= 0 && fclose(f) == 0);
+	scratch_write(token_path, text);
 }
 
 static void make_file(void)

@@ -18,15 +18,6 @@
 
 #define PAGE "stats.test"
 
-static void write_config(const char *text)
-{
-	FILE *file = fopen(scratch_path("kinf.yaml"), "w");
-
-	cr_assert_not_null(file);
-	cr_assert_geq(fputs(text, file), 0);
-	cr_assert_eq(fclose(file), 0);
-}
-
 /* Runs RUN as a daemon; returns its exit status. */
 static int start(int (*run)(struct daemon *daemon))
 {
@@ -85,7 +76,7 @@ static int wait_for_stop(struct daemon *daemon)
 
 Test(daemon, stops_at_a_signal_and_says_so_in_its_page)
 {
-	write_config("feeds: [{resource: pods}]\n");
+	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
 	cr_assert_eq(start(wait_for_stop), PROC_OK);
 	cr_assert_str_eq(page_left().state, "stopped");
 	cr_assert_str_eq(page_left().error, "");
@@ -107,7 +98,7 @@ Test(daemon, stops_when_its_supervisor_ends)
 	char text[16];
 	int ends[2];
 
-	write_config("feeds: [{resource: pods}]\n");
+	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
 	cr_assert_eq(pipe(ends), 0);
 	(void)snprintf(text, sizeof(text), "%d", ends[0]);
 	cr_assert_eq(setenv("KINF_DEATH_FD", text, 1), 0);
@@ -123,7 +114,7 @@ static int end_by_error(struct daemon *daemon)
 
 Test(daemon, the_error_that_ends_it_is_in_its_page_and_in_its_exit_status)
 {
-	write_config("feeds: [{resource: pods}]\n");
+	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
 	cr_assert_eq(start(end_by_error), PROC_INTERNAL);
 	cr_assert_str_eq(page_left().error, "the store is made of cheese");
 }
@@ -132,7 +123,8 @@ static int reload(struct daemon *daemon)
 {
 	open_page(daemon);
 	cr_assert_eq(daemon->config->n_feeds, 1);
-	write_config("feeds: [{resource: pods}, {resource: services}]\nmapSize: 32MiB\n");
+	scratch_write(scratch_path("kinf.yaml"),
+		"feeds: [{resource: pods}, {resource: services}]\nmapSize: 32MiB\n");
 	cr_assert_eq(raise(SIGHUP), 0);
 	cr_assert_eq(daemon_attend(daemon), 0);
 	cr_assert(daemon->reload);
@@ -141,12 +133,12 @@ static int reload(struct daemon *daemon)
 	cr_assert_eq(daemon->config->n_feeds, 2);
 	cr_assert_eq(daemon->config->map_bytes, (uint64_t)16 << 20, "only a restart changes it");
 
-	write_config("feeds: {}\n");
+	scratch_write(scratch_path("kinf.yaml"), "feeds: {}\n");
 	cr_assert_not(daemon_reload(daemon));
 	cr_assert_eq(daemon->config->n_feeds, 2);
 	cr_assert(strstr(page_of(daemon).error, "kinf.yaml:1: feeds"), "%s", page_of(daemon).error);
 
-	write_config("feeds: [{resource: pods}]\n");
+	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
 	cr_assert(daemon_reload(daemon));
 	cr_assert_str_eq(page_of(daemon).error, "");
 	return daemon_end(daemon, 0);
@@ -154,7 +146,7 @@ static int reload(struct daemon *daemon)
 
 Test(daemon, a_refused_configuration_stays_in_its_page_until_one_is_loaded)
 {
-	write_config("feeds: [{resource: pods}]\nmapSize: 16MiB\n");
+	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\nmapSize: 16MiB\n");
 	cr_assert_eq(start(reload), PROC_OK);
 }
 
@@ -169,11 +161,12 @@ static int read_the_rest(struct daemon *daemon)
 {
 	open_page(daemon);
 	cr_assert(daemon_awaits_file(daemon));
-	write_config("feeds: [{resource: pods}, {res");
+	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}, {res");
 	await_reload(daemon);
 	cr_assert_not(daemon_reload(daemon));
 	cr_assert(daemon_awaits_file(daemon));
-	write_config("feeds: [{resource: pods}, {resource: services}]\n");
+	scratch_write(
+		scratch_path("kinf.yaml"), "feeds: [{resource: pods}, {resource: services}]\n");
 	await_reload(daemon);
 	cr_assert(daemon_reload(daemon));
 	cr_assert_eq(daemon->config->n_feeds, 2);
@@ -187,7 +180,7 @@ static int read_the_rest(struct daemon *daemon)
 
 Test(daemon, a_file_that_changes_soon_after_it_was_read_is_read_again_until_it_stands_still)
 {
-	write_config("feeds: [{resource: pods}]\n");
+	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
 	cr_assert_eq(start(read_the_rest), PROC_OK);
 }
 
@@ -207,7 +200,7 @@ Test(daemon, a_file_that_stands_still_is_not_waited_for)
 {
 	struct timespec future[2] = {{.tv_sec = 32000000000}, {.tv_sec = 32000000000}};
 
-	write_config("feeds: [{resource: pods}]\n");
+	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
 	cr_assert_eq(utimensat(AT_FDCWD, scratch_path("kinf.yaml"), future, 0), 0);
 	cr_assert_eq(start(await_nothing), PROC_OK);
 }
@@ -224,7 +217,7 @@ Test(daemon, does_not_run_with_a_bad_configuration_or_command_line)
 	char name[] = "kinf-test", word[] = "word", *argv[] = {name, word, NULL};
 	struct daemon_program program = {.name = name, .about = "", .run = never};
 
-	write_config("feeds: 3\n");
+	scratch_write(scratch_path("kinf.yaml"), "feeds: 3\n");
 	cr_assert_eq(start(never), PROC_CONFIG);
 	cr_assert_eq(daemon_main(&program, 2, argv), PROC_USAGE);
 }
@@ -240,6 +233,6 @@ static int seconds(struct daemon *daemon)
 
 Test(daemon, work_of_each_second_is_due_once_a_second)
 {
-	write_config("feeds: [{resource: pods}]\n");
+	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
 	cr_assert_eq(start(seconds), PROC_OK);
 }

@@ -4,16 +4,11 @@
 #include <stdio.h>
 
 #include "common/err.h"
+#include "tests/unit/ok.h"
 #include "tests/unit/rig.h"
 
 static struct rig rig;
 static uint32_t feed;
-
-#define EXPECT(got, want) \
-	do { \
-		const char *got_ = (got); \
-		cr_assert_str_eq(got_, want, "got '%s', expected '%s'", got_, want); \
-	} while (0)
 
 /* 3000 objects: several slices. */
 static void setup(void)

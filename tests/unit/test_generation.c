@@ -276,15 +276,6 @@ Test(generation, copy_of_a_killed_one_is_opened_by_those_who_check_it)
 	(void)close(good);
 }
 
-static void write_state(const char *text)
-{
-	FILE *file = fopen(scratch_path("gen-1/STATE"), "w");
-
-	cr_assert_not_null(file);
-	(void)fputs(text, file);
-	(void)fclose(file);
-}
-
 /* The file has the same inode in a snapshot or an image of its file system mounted elsewhere. */
 Test(generation, one_of_a_killed_writer_on_another_device_is_a_copy)
 {
@@ -301,7 +292,7 @@ Test(generation, one_of_a_killed_writer_on_another_device_is_a_copy)
 	char *device = strstr(text, "device ");
 	cr_assert(device);
 	(void)snprintf(device, 16, "device 1\n");
-	write_state(text);
+	scratch_write(scratch_path("gen-1/STATE"), text);
 	cr_assert_eq(read_code(fd, 1, false), ERR_UNTRUSTED);
 	cr_assert_eq(write_code(fd, 1), ERR_UNTRUSTED);
 	(void)close(fd);
@@ -348,12 +339,12 @@ Test(generation, damaged_state_is_told)
 		char text[1024];
 		memcpy(text, good, cut);
 		text[cut] = '\0';
-		write_state(text);
+		scratch_write(scratch_path("gen-1/STATE"), text);
 		cr_assert_eq(read_code(fd, 1, false), ERR_CORRUPT, "cut at %zu of %zu", cut, size);
 	}
-	write_state("kinf-generation 2\n");
+	scratch_write(scratch_path("gen-1/STATE"), "kinf-generation 2\n");
 	cr_assert_eq(read_code(fd, 1, false), ERR_FORMAT);
-	write_state(good);
+	scratch_write(scratch_path("gen-1/STATE"), good);
 	cr_assert_eq(read_code(fd, 1, false), 0);
 	cr_assert_eq(unlink(scratch_path("gen-1/STATE")), 0);
 	cr_assert_eq(read_code(fd, 1, false), -ENOENT);

@@ -11,16 +11,11 @@
 #include "common/bytes.h"
 #include "common/err.h"
 #include "store/read/snapshot.h"
+#include "tests/unit/ok.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/small_store.h"
 
 #define SLOTS 8192u /* of the smallest table */
-
-#define OK(call) \
-	do { \
-		int ok_ = (call); \
-		cr_assert_eq(ok_, 0, #call ": %s", err_text(ok_)); \
-	} while (0)
 
 static const struct hints_of of = {.journal = "0123456789abcde", .index_generation = 3};
 

@@ -142,11 +142,11 @@ Test(home, foreign_and_damaged_ids_are_told_apart)
 	struct home *home = open_home(true);
 
 	home_close(&home);
-	write_file(scratch_path("a/b/store/id"), "kinf-store 2 0123456789abcdef\n");
+	scratch_write(scratch_path("a/b/store/id"), "kinf-store 2 0123456789abcdef\n");
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_FORMAT);
-	write_file(scratch_path("a/b/store/id"), "kinf-store 1 0123\n");
+	scratch_write(scratch_path("a/b/store/id"), "kinf-store 1 0123\n");
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_CORRUPT);
-	write_file(scratch_path("a/b/store/id"), "");
+	scratch_write(scratch_path("a/b/store/id"), "");
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_CORRUPT);
 }
 
@@ -422,13 +422,13 @@ Test(home, a_damaged_id_is_written_again)
 	struct home *home = open_home(true);
 
 	home_close(&home);
-	write_file(scratch_path("a/b/store/id"), "kinf-store 1 0123456789abcde!\n");
+	scratch_write(scratch_path("a/b/store/id"), "kinf-store 1 0123456789abcde!\n");
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &(struct home_options){0}, &home),
 		ERR_CORRUPT);
 	home = open_home(true);
 	cr_assert_eq(strlen(home_id(home)), 16);
 	home_close(&home);
-	write_file(scratch_path("a/b/store/id"), "kinf-store 2 0123456789abcdef\n");
+	scratch_write(scratch_path("a/b/store/id"), "kinf-store 2 0123456789abcdef\n");
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_FORMAT,
 		"another version's");
 }

@@ -55,7 +55,7 @@ static void remove_id(void)
 
 static void replace_id(void)
 {
-	write_file(scratch_path("a/b/store/id.new"), "kinf-store 1 0123456789abcdef\n");
+	scratch_write(scratch_path("a/b/store/id.new"), "kinf-store 1 0123456789abcdef\n");
 	cr_assert_eq(rename(scratch_path("a/b/store/id.new"), scratch_path("a/b/store/id")), 0);
 }
 

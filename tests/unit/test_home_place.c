@@ -29,7 +29,7 @@ static const char *make_place(const char *name, const char *with)
 		if (path[strlen(path) - 1] == '/')
 			cr_assert_eq(mkdir(path, 0755), 0);
 		else
-			write_file(path, "other\n");
+			scratch_write(path, "other\n");
 	}
 	cr_assert_eq(chmod(place, 0755), 0);
 	return place;
@@ -235,7 +235,7 @@ static void copy_without(const char *name, const char *to, const char *const *wi
 		(void)snprintf(path, sizeof(path), "%s/%s", to, *without);
 		scratch_remove(scratch_path(path));
 	}
-	write_file(scratch_path(name), "mine\n");
+	scratch_write(scratch_path(name), "mine\n");
 	cr_assert_eq(start_in(scratch_path(to)), 0, "%s", err_text(ERR_CONFIG));
 }
 
@@ -248,7 +248,7 @@ Test(home_place, a_store_or_copy_with_other_files_is_used)
 	copy_without("whole/mine.txt", "whole", (const char *const[]){NULL});
 	copy_without("unlocked/mine.txt", "unlocked", (const char *const[]){"making.lock", NULL});
 	copy_without("other/mine.txt", "other", (const char *const[]){"making.lock", "id", NULL});
-	write_file(scratch_path("a/b/store/journal/CURRENT"), "gen-1\n");
+	scratch_write(scratch_path("a/b/store/journal/CURRENT"), "gen-1\n");
 	copy_without("bare/mine.txt", "bare",
 		(const char *const[]){"making.lock", "id", "runtime", NULL});
 }
@@ -325,7 +325,7 @@ Test(home_place, what_root_left_in_a_users_store_is_named)
 	if (geteuid() != 0)
 		return;
 	const char *store = scratch_path("a/b/store");
-	write_file(scratch_path("a/b/store/journal/CURRENT"), "gen-1\n");
+	scratch_write(scratch_path("a/b/store/journal/CURRENT"), "gen-1\n");
 	cr_assert_eq(chmod(scratch(), 0777), 0);
 	cr_assert_eq(nftw(path, give_one, 16, FTW_PHYS), 0);
 	cr_assert_eq(nftw(store, give_one, 16, FTW_PHYS), 0);

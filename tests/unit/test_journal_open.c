@@ -218,15 +218,6 @@ Test(journal, copy_is_read_where_nothing_can_be_written)
 	home_close(&home);
 }
 
-static void put_file(const char *path, const char *text)
-{
-	FILE *file = fopen(scratch_path(path), "w");
-
-	cr_assert_not_null(file);
-	cr_assert_geq(fputs(text, file), 0);
-	cr_assert_eq(fclose(file), 0);
-}
-
 /* A reader can open the journal although the index was replaced under its processor. Without the
  * journal's own pin page it can't. */
 Test(journal, each_database_needs_its_own_pin_page_only)
@@ -239,8 +230,8 @@ Test(journal, each_database_needs_its_own_pin_page_only)
 	cr_assert_eq(journal_commit(j), 0);
 	journal_close(&j);
 	cr_assert_eq(mkdir(scratch_path("store/index/gen-1"), 0700), 0);
-	put_file("store/index/gen-1/data.mdb", "rubbish");
-	put_file("store/index/CURRENT", "gen-1\n");
+	scratch_write(scratch_path("store/index/gen-1/data.mdb"), "rubbish");
+	scratch_write(scratch_path("store/index/CURRENT"), "gen-1\n");
 	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
 	cr_assert_eq(home_check_pins(home, HOME_JOURNAL), 0);
 	cr_assert_eq(home_check_pins(home, HOME_INDEX), ERR_LOCKED);

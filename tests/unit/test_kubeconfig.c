@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/err.h"
+#include "tests/unit/scratch.h"
 
 /* ---- a directory with files --------------------------------------------- */
 
@@ -28,9 +29,8 @@ static const char *path_of(const char *name)
 static const char *file(const char *name, const char *text)
 {
 	const char *path = path_of(name);
-	FILE *f = fopen(path, "w");
 
-	cr_assert(f && fputs(text, f) >= 0 && fclose(f) == 0);
+	scratch_write(path, text);
 	return path;
 }
 

@@ -8,12 +8,11 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "store/env/env.h"
+#include "tests/unit/ok.h"
 #include "tests/unit/rig.h"
 #include "tests/unit/scratch.h"
 
 #define OBJECTS 300
-
-#define OK(call) cr_assert_eq(call, 0, "%s: %s", #call, err_text(-1))
 
 static struct rig rig;
 static struct store *store;

@@ -22,7 +22,7 @@ static int make_result(const char *target)
 	if (r == 0)
 		r = partial_path(&partial, "made", path);
 	if (r == 0)
-		write_file(path, "content\n");
+		scratch_write(path, "content\n");
 	return r < 0 ? r : partial_end(&partial, "made");
 }
 

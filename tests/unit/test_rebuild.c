@@ -13,17 +13,12 @@
 #include "store/env/generation.h"
 #include "store/journal/journal_copy.h"
 #include "tests/unit/journal_damage.h"
+#include "tests/unit/ok.h"
 #include "tests/unit/page_rig.h"
 #include "tests/unit/rig.h"
 #include "tests/unit/scratch.h"
 
 static struct rig rig;
-
-#define EXPECT(got, want) \
-	do { \
-		const char *got_ = (got); \
-		cr_assert_str_eq(got_, want, "got '%s', expected '%s'", got_, want); \
-	} while (0)
 
 static void setup(void)
 {
@@ -87,22 +82,13 @@ Test(rebuild, lost_index_comes_back_as_it_was)
 	cr_assert_eq(rig_feed(&rig, feed).objects, 2);
 }
 
-static void write_file(const char *name, const char *text)
-{
-	FILE *f = fopen(scratch_path(name), "we");
-
-	cr_assert_not_null(f, "%s", name);
-	cr_assert_geq(fputs(text, f), 0);
-	cr_assert_eq(fclose(f), 0);
-}
-
 Test(rebuild, a_damaged_current_stops_nobody)
 {
 	uint32_t feed = listed_feed();
 
 	rig_settle(&rig);
 	pair_close(&rig.pair);
-	write_file("store/index/CURRENT", "");
+	scratch_write(scratch_path("store/index/CURRENT"), "");
 	rig_settle(&rig);
 	EXPECT(rig_under(&rig, feed, "node", "n1"), "a/1");
 	cr_assert_eq(rig_generation(&rig), 2);
@@ -115,8 +101,8 @@ Test(rebuild, what_is_not_ours_among_the_generations_stops_nobody)
 	uint32_t feed = listed_feed();
 
 	rig_settle(&rig);
-	write_file("store/index/gen-1/data.mdb.copy", "x");
-	write_file("store/index/gen-7", "x");
+	scratch_write(scratch_path("store/index/gen-1/data.mdb.copy"), "x");
+	scratch_write(scratch_path("store/index/gen-7"), "x");
 	pair_close(&rig.pair);
 	cr_assert_eq(pair_open(&rig.p, "a test", &rig.pair), 0, "%s", err_text(-1));
 	EXPECT(rig_under(&rig, feed, "node", "n1"), "a/1");

@@ -16,14 +16,9 @@
 #include "common/proc.h"
 #include "common/value/value.h"
 #include "store/read/snapshot_internal.h"
+#include "tests/unit/ok.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/small_store.h"
-
-#define OK(call) \
-	do { \
-		int ok_ = (call); \
-		cr_assert_eq(ok_, 0, #call ": %s", err_text(ok_)); \
-	} while (0)
 
 static const struct store_options checking = {.check = true};
 

@@ -7,13 +7,9 @@
 
 #include "common/err.h"
 #include "store/read/snapshot.h"
+#include "tests/unit/ok.h"
 #include "tests/unit/small_store.h"
 
-#define OK(call) \
-	do { \
-		int ok_ = (call); \
-		cr_assert_eq(ok_, 0, #call ": %s", err_text(ok_)); \
-	} while (0)
 static uint32_t add_feed(struct small_store *s, const char *name, const char *group,
 	const char *resource, const char *kind, const char *namespace_)
 {

@@ -18,14 +18,9 @@
 #include "store/journal/journal_copy.h"
 #include "store/pins/pin_page.h"
 #include "store/read/snapshot_internal.h"
+#include "tests/unit/ok.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/small_store.h"
-
-#define OK(call) \
-	do { \
-		int ok_ = (call); \
-		cr_assert_eq(ok_, 0, #call ": %s", err_text(ok_)); \
-	} while (0)
 
 /* A reader looks at CURRENT once a millisecond; this clock stops for it. */
 static struct timespec stopped;

@@ -5,17 +5,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/err.h"
 #include "reader/kinf.h"
+#include "tests/unit/ok.h"
 #include "tests/unit/small_store.h"
 
 #define LONG_MS 20000 /* never reached: the tests end before, or fail */
-
-#define OK(call) \
-	do { \
-		int ok_ = (call); \
-		cr_assert_eq(ok_, 0, "%s: %d %s", #call, ok_, err_text(ok_)); \
-	} while (0)
 
 static struct small_store store;
 static struct kinf *kinf;

@@ -7,16 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/err.h"
 #include "store/verify/verify.h"
+#include "tests/unit/ok.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/small_store.h"
-
-#define OK(call) \
-	do { \
-		int ok_ = (call); \
-		cr_assert_eq(ok_, 0, #call ": %s", err_text(ok_)); \
-	} while (0)
 
 /* ---- what verify says --------------------------------------------------- */
 
