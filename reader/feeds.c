@@ -192,9 +192,10 @@ static const char *feed_state_listed(const struct status_view *view, const struc
 
 	*why = '\0';
 	if (!reflector->responding) {
-		daemon_view_explain(reflector, "kinf-reflector", why, size);
 		if (!reflector->alive && journal_is_imported(&view->meta))
 			(void)snprintf(why, size, "imported from a dump");
+		else
+			daemon_view_explain(reflector, "kinf-reflector", why, size);
 		/* Without a page it says nothing of any feed, as when it has just started. */
 		return reflector->alive && reflector->page ? "stale" : "offline";
 	}

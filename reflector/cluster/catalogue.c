@@ -75,8 +75,7 @@ static void catalogue_read_singular(struct bytes text, struct catalogue_entry *e
 		entry->singular[i] = (char)tolower((unsigned char)kind[i]);
 }
 
-/* Writes the words of the list KEY, each with a blank after it, as far as they fit in ROOM. */
-static void catalogue_read_words(const struct value *map, const char *key, char *room, size_t size)
+void catalogue_read_words(const struct value *map, const char *key, char *room, size_t size)
 {
 	struct value list, item;
 	struct value_iter iter;
@@ -87,6 +86,7 @@ static void catalogue_read_words(const struct value *map, const char *key, char 
 	if (value_find(map, bytes_str(key), &list) != FOUND)
 		return;
 	value_iter_init(&iter, &list);
+	room[0] = '\0';
 	while (value_iter_next(&iter, &none, &item) == FOUND)
 		if (item.type == VALUE_STRING && used + item.text.size + 2 <= size &&
 			catalogue_copy_name(item.text, word, sizeof(word)))

@@ -85,4 +85,9 @@ int catalogue_find(
  * paths. Returns: whether it did. */
 bool catalogue_copy_name(struct bytes text, char *ret_text, size_t size);
 
+struct value;
+/* Writes such names of MAP's list KEY, each with a blank after it, as far as they fit in ROOM.
+ * Leaves ROOM as it is without a list. */
+void catalogue_read_words(const struct value *map, const char *key, char *room, size_t size);
+
 #endif

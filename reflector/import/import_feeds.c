@@ -11,6 +11,7 @@
 #include "common/err.h"
 #include "common/value/custom.h"
 #include "common/value/value.h"
+#include "reflector/cluster/catalogue.h"
 
 enum { CLUSTER, NAMESPACED };
 
@@ -136,28 +137,12 @@ static void feeds_copy(const struct value *map, const char *key, char *room, siz
 		(void)snprintf(room, size, "%.*s", BYTES_ARG(text.text));
 }
 
-/* Copies the words of the list KEY, each with a blank after it, as far as they fit in ROOM. */
-static void feeds_copy_words(const struct value *map, const char *key, char *room, size_t size)
-{
-	struct value words, word;
-	struct value_iter iter;
-	size_t n = 0;
-
-	if (value_find(map, bytes_str(key), &words) != FOUND)
-		return;
-	value_iter_init(&iter, &words);
-	room[0] = '\0';
-	while (value_iter_next(&iter, NULL, &word) == FOUND)
-		if (word.type == VALUE_STRING && n + word.text.size + 2 < size)
-			n += (size_t)snprintf(room + n, size - n, "%.*s ", BYTES_ARG(word.text));
-}
-
 static void feeds_copy_names(const struct value *map, struct import_kind *kind)
 {
 	feeds_copy(map, "kind", kind->kind, sizeof(kind->kind));
 	feeds_copy(map, "singular", kind->singular, sizeof(kind->singular));
-	feeds_copy_words(map, "shortNames", kind->short_names, sizeof(kind->short_names));
-	feeds_copy_words(map, "categories", kind->categories, sizeof(kind->categories));
+	catalogue_read_words(map, "shortNames", kind->short_names, sizeof(kind->short_names));
+	catalogue_read_words(map, "categories", kind->categories, sizeof(kind->categories));
 }
 
 static void feeds_take_name(struct import_kind *kind)
