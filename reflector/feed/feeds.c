@@ -258,6 +258,7 @@ static bool feeds_settle_one(void *arg, void *owner)
 	}
 	if (session_check_at(session) < feeds->check_ns)
 		feeds->check_ns = session_check_at(session);
+	wildcard_heard(feeds, session);
 	return session_settle(session);
 }
 

@@ -73,6 +73,9 @@ struct feeds {
 	uint64_t resolve_random;
 	uint64_t wildcards_ns; /* next look at wildcards; UINT64_MAX: discovery is being asked */
 	uint64_t wildcards_pause_ns;
+	uint64_t definitions_changes; /* session_changes() of the CustomResourceDefinitions */
+	uint64_t served_ns;       /* discovery is asked then for what they define; 0: never yet */
+	uint64_t served_least_ns; /* and not before this */
 	uint64_t turns_ns; /* a turn to list may become free then; UINT64_MAX: none by itself */
 	uint64_t check_ns; /* no consistency check is due before this */
 	const struct session *checking;
@@ -129,6 +132,8 @@ int wildcard_configure(struct feeds *feeds);
 void wildcard_release(struct feeds *feeds);
 /* Called after resolve_due(): explicit entries are resolved by then. */
 int wildcard_due(struct feeds *feeds);
+/* Asks discovery soon if SESSION's feed says that there are other resources now. */
+void wildcard_heard(struct feeds *feeds, const struct session *session);
 /* Returns whether a configured feed comes from the wildcard FEED. */
 bool wildcard_stands_for_any(const struct feeds *feeds, const struct config_feed *feed);
 void wildcard_discovered(struct feeds *feeds, int result);

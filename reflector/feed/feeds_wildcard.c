@@ -5,8 +5,10 @@
  * resolved and replaced like them. A resource in an explicit entry, by any of its names and for any
  * of its objects, belongs to that entry alone; of two wildcards the first counts.
  *
- * Discovery is asked every `recheck`. A missing resource keeps its feed while that holds objects
- * (whenGone decides how long); then the entry is removed, and the feed with it.
+ * Discovery is asked every `recheck`, and seconds after an event of the CustomResourceDefinitions,
+ * if they have a feed; for such events once in `recheck`, because some are written all the time. A
+ * missing resource keeps its feed while that holds objects (whenGone decides how long); then the
+ * entry is removed, and the feed with it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +19,10 @@
 #include "common/proc.h"
 #include "common/stats.h"
 #include "reflector/feed/feeds_internal.h"
+
+/* From the last event of a CustomResourceDefinition to twice as long, until discovery is asked: all
+ * machines of a cluster get the event at the same time. */
+#define SERVED_NS UINT64_C(2000000000)
 
 static size_t wildcard_places(const struct config_feed *feed)
 {
@@ -286,20 +292,44 @@ static void wildcard_failed(struct feeds *feeds, int error)
 	feeds->wildcards_pause_ns *= 2;
 }
 
+void wildcard_heard(struct feeds *feeds, const struct session *session)
+{
+	const struct feed_definition *d = session_definition(session);
+	uint64_t changes = session_changes(session);
+
+	if (strcmp(d->resource, "customresourcedefinitions") != 0 ||
+		strcmp(d->group, "apiextensions.k8s.io") != 0 ||
+		changes == feeds->definitions_changes)
+		return;
+	uint64_t now = proc_monotonic_ns();
+	feeds->definitions_changes = changes;
+	if (feeds->served_ns && feeds->served_ns <= now)
+		feeds->served_least_ns = feeds->served_ns + feeds->shared.policy.recheck_ns;
+	feeds->served_ns = now + pace_jitter(SERVED_NS);
+	if (feeds->served_ns < feeds->served_least_ns)
+		feeds->served_ns = feeds->served_least_ns;
+	if (feeds->wildcards_ns != UINT64_MAX && feeds->wildcards_ns > feeds->served_ns)
+		feeds->wildcards_ns = feeds->served_ns;
+}
+
 int wildcard_due(struct feeds *feeds)
 {
 	uint64_t now = proc_monotonic_ns(), recheck = feeds->shared.policy.recheck_ns;
+	uint64_t max_age = recheck / 2;
 
 	if (!feeds->n_wildcards || feeds->wildcards_ns > now)
 		return 0;
-	int r = discovery_refresh(feeds->shared.discovery, recheck / 2);
+	if (feeds->served_ns <= now && now - feeds->served_ns < max_age)
+		max_age = now - feeds->served_ns;
+	int r = discovery_refresh(feeds->shared.discovery, max_age);
 	if (r == AGAIN)
 		feeds->wildcards_ns = UINT64_MAX;
 	else if (r < 0)
 		wildcard_failed(feeds, r);
 	if (r != FOUND)
 		return 0;
-	feeds->wildcards_ns = now + pace_jitter(recheck);
+	feeds->wildcards_ns =
+		feeds->served_ns > now ? feeds->served_ns : now + pace_jitter(recheck);
 	feeds->wildcards_pause_ns = FEEDS_RETRY_FIRST;
 	feeds->left_out = 0;
 	for (size_t i = 0; i < feeds->n_configured; i++)

@@ -545,6 +545,11 @@ uint64_t session_place(const struct session *session)
 	       (session->mute ? MUTE_WAITS : 0);
 }
 
+uint64_t session_changes(const struct session *session)
+{
+	return session->changes;
+}
+
 bool session_is_mute(const struct session *session)
 {
 	return session->mute;

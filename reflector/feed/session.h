@@ -120,6 +120,8 @@ int session_is_void(struct session *session);
 /* Returns the obstacle to a due list, NULL: none known. */
 const char *session_obstacle(const struct session *session);
 bool session_is_queued(const struct session *session);
+/* Returns the number of events that came by watches, bookmarks not counted. */
+uint64_t session_changes(const struct session *session);
 /* Returns the place of a queued session: the smallest goes first. Feeds in use come before new
  * ones; after a list without a timely answer a feed comes last. Nobody waits for ever. */
 uint64_t session_place(const struct session *session);

@@ -170,6 +170,7 @@ static int session_take_event(void *arg, const struct api_event *event)
 		(struct feed_input){.on = bookmark ? FEED_ON_BOOKMARK : FEED_ON_EVENT, .rv = rv},
 		&action);
 	session->row.events++;
+	session->changes += !bookmark;
 	stats_add(session->shared->stats, STAT_EVENTS, 1);
 	return action.what == FEED_DO_NOTHING ? 0 : session_end_with(session, &action);
 }

@@ -70,6 +70,8 @@ struct session {
 	/* one for a smaller RV was begun without a pause, after the last one with a pause */
 	bool progress_replaced;
 
+	uint64_t changes; /* events of watches */
+
 	/* The status row and the log. */
 	struct stats_feed row;
 	bool row_changed;

@@ -88,6 +88,20 @@ def test_all_makes_a_feed_for_each_resource_and_follows_discovery(simulator, sto
     store.verify()
 
 
+def test_a_new_definition_is_looked_for_soon(simulator, store):
+    definitions = "customresourcedefinitions.apiextensions.k8s.io"
+    group, name = {"group": "apiextensions.k8s.io", "version": "v1"}, f"gadgets.{GROUP}"
+    simulator.add_kind(**group, resource="customresourcedefinitions", kind="CustomResourceDefinition", namespaced=False)
+    store.configure("all", **{**QUICK, "recheck": "1h"})
+    store.daemons()
+    wait_feeds(store, BUILT_IN | {definitions})
+    simulator.add_kind(**kind("gadgets"))
+    simulator.put(f"gadgets.{GROUP}", custom("gadgets", "a"))
+    simulator.put(definitions, {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": name}})
+    wait_feeds(store, BUILT_IN | {definitions, name})
+    assert names_of(store, name) == ["web/a"]
+
+
 def test_a_group_wildcard_leaves_out_excluded_and_separately_configured_resources(simulator, store):
     for plural in ("gadgets", "gizmos", "gears"):
         simulator.add_kind(**kind(plural, shortName=plural[:3]))
