@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/text/text.h"
 
+#include <string.h>
+
+#include "common/check.h"
 #include "common/text/utf8.h"
 
 size_t text_put_visible(struct bytes text, struct buf *out)
@@ -50,4 +53,33 @@ void text_put_valid(struct bytes text, struct buf *out)
 		n = utf8_length(BYTES(p + at, text.size - at));
 		buf_put(out, n ? p + at : (const uint8_t *)"\xef\xbf\xbd", n ? n : 3);
 	}
+}
+
+static bool text_is_inside(uint8_t byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
+size_t text_shorten(struct bytes text, char *to, size_t size)
+{
+	static const char gap[] = " ... ";
+	const uint8_t *p = text.data;
+
+	REQUIRE(size >= 16);
+	if (text.size < size) {
+		memcpy(to, p, text.size);
+		to[text.size] = '\0';
+		return text.size;
+	}
+	size_t kept = size - sizeof(gap), head = kept / 2, tail = kept - head;
+	while (head && text_is_inside(p[head]))
+		head--;
+	while (tail && text_is_inside(p[text.size - tail]))
+		tail--;
+	memcpy(to, p, head);
+	memcpy(to + head, gap, sizeof(gap) - 1);
+	memcpy(to + head + sizeof(gap) - 1, p + text.size - tail, tail);
+	size = head + sizeof(gap) - 1 + tail;
+	to[size] = '\0';
+	return size;
 }

@@ -10,6 +10,7 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
+#include "common/text/text.h"
 #include "reflector/feed/definition.h"
 #include "reflector/feed/session_internal.h"
 #include "reflector/record/recorder.h"
@@ -32,8 +33,7 @@ void session_touch(struct session *session)
 void session_set_error(struct session *session, const char *text)
 {
 	session->troubled = true;
-	snprintf(session->row.error, sizeof(session->row.error), "%.*s",
-		(int)sizeof(session->row.error) - 1, text);
+	text_shorten(bytes_str(text), session->row.error, sizeof(session->row.error));
 	session_touch(session);
 }
 

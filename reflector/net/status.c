@@ -3,12 +3,15 @@
 
 #include <stdio.h>
 
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "common/text/text.h"
 #include "common/value/json.h"
 #include "reflector/net/scan.h"
 
 #define RETRY_AFTER_MAX_S 300 /* longer requests for a pause are cut to this */
+#define REASON_MAX        100
 
 static const char *const kind_names[FAILURE_KIND_MAX] = {
 	[FAILURE_NETWORK] = "network",
@@ -118,13 +121,18 @@ static void status_add_text(struct status *status, struct bytes text)
 	status->text[at] = '\0';
 }
 
-/* Appends the text of a JSON string, as far as it fits and makes sense. */
-static void status_add_escaped(struct status *status, struct bytes text)
+/* Appends at most MAX bytes of the text of a JSON string, as far as it makes sense. */
+static void status_add_escaped(struct status *status, struct bytes text, size_t max)
 {
+	CLEANUP(buf_release) struct buf plain = BUF_INIT;
 	char room[STATUS_TEXT];
 	size_t size;
 
-	(void)json_unescape(text, room, sizeof(room), &size);
+	void *to = buf_grow(&plain, text.size);
+	if (!to)
+		return; /* no memory: the number has to do */
+	(void)json_unescape(text, to, text.size, &size);
+	size = text_shorten(BYTES(to, size), room, max + 1);
 	status_add_text(status, BYTES(room, size));
 }
 
@@ -152,9 +160,9 @@ static void status_read_object(struct bytes body, struct status *status)
 			status_contains(details, "Too large resource version")))
 		status->kind = FAILURE_RV_AHEAD;
 	snprintf(status->text, sizeof(status->text), "%d ", status->code);
-	status_add_escaped(status, reason);
+	status_add_escaped(status, reason, REASON_MAX);
 	status_add_text(status, reason.size && message.size ? BYTES_LIT(": ") : BYTES_LIT(""));
-	status_add_escaped(status, message);
+	status_add_escaped(status, message, STATUS_TEXT - 1 - strlen(status->text));
 }
 
 bool status_is_web_page(struct bytes body)

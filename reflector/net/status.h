@@ -28,7 +28,7 @@ enum failure_kind {
 /* Returns: "network", "protocol" ... */
 const char *failure_kind_name(enum failure_kind kind);
 
-#define STATUS_TEXT 300
+#define STATUS_TEXT 1000
 /* Requests in a row that are repeated because Retry-After asks for it; as client-go. */
 #define STATUS_REPEATS_MAX 10
 
@@ -36,10 +36,9 @@ struct status {
 	enum failure_kind kind;
 	int code;
 	uint64_t retry_after_ns; /* 0: the server gave none */
-	char text
-		/* "410 Expired: too old resource version: 7 (42)", printable; says more than the
-		 * number also without a Status */
-		[STATUS_TEXT];
+	/* "410 Expired: too old resource version: 7 (42)", printable; says more than the number
+	 * also without a Status */
+	char text[STATUS_TEXT];
 };
 
 /* Reads a refusal. BODY is at most the first few kB, perhaps not a Status. CODE is the HTTP status,

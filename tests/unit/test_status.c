@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "reflector/net/status.h"
 
@@ -38,6 +40,29 @@ Test(status, a_message_is_shown_without_its_escapes)
 		"\"User \\\"viewer\\\" cannot list \\\\x\\n\\u003c\\u00e4\\u003e\"}");
 
 	cr_assert_str_eq(s.text, "403 Forbidden: User \"viewer\" cannot list \\x <\u00e4>");
+}
+
+Test(status, a_long_message_loses_its_middle)
+{
+	char body[4096], filler[2001];
+
+	memset(filler, 'x', sizeof(filler) - 1);
+	filler[sizeof(filler) - 1] = '\0';
+	(void)snprintf(body, sizeof(body),
+		"{\"kind\":\"Status\",\"message\":\"hooks can't be read \\u003c%s\\u003e: "
+		"service \\\"nohook\\\" not found\",\"reason\":\"StorageReadError\"}",
+		filler);
+	struct status s = read_one(500, 0, body);
+
+	cr_assert_eq(strlen(s.text), STATUS_TEXT - 1);
+	cr_assert(!strncmp(s.text, "500 StorageReadError: hooks can't be read <xxx", 46), "%s",
+		s.text);
+	cr_assert(strstr(s.text, "xxx ... xxx"), "%s", s.text);
+	cr_assert(strstr(s.text, "xxx>: service \"nohook\" not found"), "%s", s.text);
+
+	(void)snprintf(body, sizeof(body),
+		"{\"kind\":\"Status\",\"message\":\"the cause\",\"reason\":\"%s\"}", filler);
+	cr_assert(strstr(read_one(500, 0, body).text, "xxx: the cause"));
 }
 
 Test(status, c13_c14_a_resource_version_from_the_future_is_known_by_cause_and_by_words)

@@ -60,3 +60,23 @@ Test(text, plain_bytes_end_at_the_first_that_is_none)
 			cr_assert_eq(text_plain(BYTES(text, at)), at);
 		}
 }
+
+static void assert_shortened(const char *text, size_t size, const char *expected)
+{
+	char to[64];
+
+	memset(to, 'z', sizeof(to));
+	cr_assert_eq(text_shorten(bytes_str(text), to, size), strlen(expected), "%s", to);
+	cr_assert_str_eq(to, expected);
+	cr_assert_eq(to[size], 'z', "nothing is written beyond SIZE");
+}
+
+Test(text, a_shortened_text_keeps_its_beginning_and_its_end)
+{
+	assert_shortened("", 16, "");
+	assert_shortened("fifteen letters", 16, "fifteen letters");
+	assert_shortened("sixteen letters!", 16, "sixte ... ters!");
+	assert_shortened("the pod is gone: no such node", 20, "the pod ... ch node");
+	assert_shortened("\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4", 16,
+		"\u00e4\u00e4 ... \u00e4\u00e4");
+}
