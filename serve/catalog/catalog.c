@@ -27,6 +27,8 @@
 #define CATALOG_REQUEST_NS   UINT64_C(250000000)  /* from one request for a feed to the next */
 #define CATALOG_REQUESTED_NS UINT64_C(4000000000) /* longer than a client waits */
 #define CATALOG_STATE_NS     UINT64_C(1000000000)
+/* A first list that has failed for as long is not waited for. */
+#define FAILING_NS (15 * UINT64_C(1000000000))
 
 /* The newest RV of an earlier journal: clients may come back with it. */
 struct earlier_feed {
@@ -455,6 +457,10 @@ static int catalog_take_state(void *argument, const struct kinf_feed_info *info)
 		feed->age_seconds = info->last_contact_seconds;
 		(void)snprintf(feed->state, sizeof(feed->state), "%s", state);
 		memcpy(feed->why, info->last_error, sizeof(feed->why));
+		if (strcmp(state, "error") != 0)
+			feed->failing_ns = 0;
+		else if (!feed->failing_ns)
+			feed->failing_ns = proc_monotonic_ns();
 	}
 	return 0;
 }
@@ -727,22 +733,36 @@ bool catalog_is_imported(struct catalog *catalog)
 	return is_imported;
 }
 
+/* Returns whether FEED's first list is to be waited for. An account need not have all rights, and
+ * an aggregated API may be broken for months: the API server is ready all the same. */
+static bool catalog_is_awaited(const struct catalog_feed *feed)
+{
+	if (feed->timeline.visible || !strcmp(feed->state, "forbidden") ||
+		!strcmp(feed->state, "gone"))
+		return false;
+	return !feed->failing_ns || proc_monotonic_ns() - feed->failing_ns < FAILING_NS;
+}
+
 bool catalog_are_listed(struct catalog *catalog, char reason[200])
 {
+	const struct catalog_feed *awaited = NULL, *listed = NULL;
+
 	catalog_lock(catalog);
+	for (size_t i = 0; i < catalog->n && !awaited; i++) {
+		const struct catalog_feed *feed = catalog->feeds[i];
 
-	bool listed = catalog->n != 0;
-
-	if (!listed)
-		(void)snprintf(reason, 200, "nothing is watched yet; 'kinf status' may say why");
-	for (size_t i = 0; i < catalog->n && listed; i++) {
-		listed = catalog->feeds[i]->timeline.visible != 0;
-		if (!listed)
-			(void)snprintf(reason, 200, "%.100s is not listed",
-				catalog->feeds[i]->definition.name);
+		if (catalog_is_awaited(feed))
+			awaited = feed;
+		else if (feed->timeline.visible)
+			listed = feed;
 	}
+	if (!catalog->n)
+		(void)snprintf(reason, 200, "nothing is watched yet; 'kinf status' may say why");
+	else if (awaited || !listed)
+		(void)snprintf(reason, 200, "%.100s is not listed",
+			(awaited ? awaited : catalog->feeds[0])->definition.name);
 	catalog_unlock(catalog);
-	return listed;
+	return listed && !awaited;
 }
 
 int catalog_find(struct catalog *catalog, const struct coverage_request *request,

@@ -49,6 +49,7 @@ struct catalog_feed {
 	double age_seconds;     /* since the last contact; negative: unknown */
 	char state[16];         /* as `kinf status` shows it */
 	char why[240];          /* if it is not live; "" if not known */
+	uint64_t failing_ns;    /* its first list has failed since then; 0: it has not */
 };
 
 typedef void catalog_news_fn(void *argument);
@@ -77,7 +78,8 @@ bool catalog_is_ready(struct catalog *catalog, char reason[200]);
 bool catalog_is_empty(struct catalog *catalog);
 /* Returns true if the store is of a dump. */
 bool catalog_is_imported(struct catalog *catalog);
-/* Returns true if each feed was listed; else REASON names one without a list. */
+/* Returns true if each feed was listed that the API server lets be listed; else REASON names one
+ * without a list. A first list that has failed for a while holds nobody up. */
 bool catalog_are_listed(struct catalog *catalog, char reason[200]);
 
 void catalog_lock(struct catalog *catalog); /* shared */

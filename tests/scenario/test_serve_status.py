@@ -140,6 +140,24 @@ def test_s72_s86_before_the_first_list_clients_are_told_to_come_again(workspace)
     assert serve.ask("/readyz").status == 200
 
 
+def test_feeds_that_cannot_be_listed_do_not_hold_up_the_others(simulator, store):
+    simulator.put("pods", pod("a", "web"))
+    simulator.fault(verb="list", resource="secrets", count=10**6, status=403)
+    simulator.fault(verb="list", resource="services", count=10**6, status=500)
+    store.configure(whole("pods"), whole("secrets"), serve={"listen": ["unix"]})
+    store.daemons()
+    serve = Serve(store, simulator)
+    eventually(lambda: state(store) == "running")
+    assert serve.ask("/readyz").status == 200
+
+    store.configure(whole("pods"), whole("secrets"), whole("services"), serve={"listen": ["unix"]})
+    for process in store.processes:
+        process.send(signal.SIGHUP)
+    eventually(lambda: "services is not listed" in state(store), what="a first list that failed a moment ago is waited for")
+    eventually(lambda: state(store) == "running", what="for a while")
+    assert serve.ask("/readyz").status == 200 and serve.ask("/api/v1/services").status == 429
+
+
 def test_a_separate_kinf_serve_is_not_started_by_run(simulator, store):
     simulator.put("pods", pod("a", "web"))
     store.configure(whole("pods"), serve={"listen": ["unix"], "separate": True})
