@@ -4,79 +4,57 @@
 
 Test(machine, c24_an_expired_watch_lists_the_newest_after_a_pause)
 {
-	struct run run;
-
-	start(&run, "50", false);
-	PLAY(&run,
-		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800,
-			.most_ms = 1600, .phase = LISTED},
+	start("50", false);
+	PLAY({FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800,
+		     .most_ms = 1600, .phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED},
 		{FEED_ON_PAGE, .rv = "90", .what = FEED_DO_FINISH_LIST, .want_rv = "90",
 			.phase = LISTED},
 		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "90", .phase = LISTED});
-	feed_machine_release(&run.feed);
 }
 
 Test(machine, c11_c12_c13_a_list_at_a_refused_rv_asks_for_the_newest_state_at_once)
 {
-	struct run run;
-
-	start(&run, "50", true);
-	PLAY(&run,
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
+	start("50", true);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
 		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_LIST, .want_rv = "",
 			.limit = 500, .phase = LISTED},
 		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800,
 			.most_ms = 1600, .phase = LISTED});
-	feed_machine_release(&run.feed);
-	start(&run, "50", true);
-	PLAY(&run,
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
+	start("50", true);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
 		{FEED_ON_FAILED, .kind = FAILURE_RV_AHEAD, .retry_after_s = 1, .what = FEED_DO_WAIT,
 			.least_ms = 1000, .most_ms = 1000, .phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED});
-	feed_machine_release(&run.feed);
 }
 
 Test(machine, only_a_list_for_the_newest_state_proves_a_restored_etcd)
 {
-	struct run run;
-
-	start(&run, "50", true);
-	PLAY(&run,
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
+	start("50", true);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
 		{FEED_ON_PAGE, .rv = "40", .what = FEED_DO_FINISH_LIST, .phase = LISTED});
-	feed_machine_release(&run.feed);
-	start(&run, "50", true);
-	PLAY(&run,
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
+	start("50", true);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
 		{FEED_ON_FAILED, .kind = FAILURE_RV_AHEAD, .what = FEED_DO_LIST, .want_rv = "",
 			.limit = 500, .phase = LISTED},
 		{FEED_ON_PAGE, .rv = "40", .what = FEED_DO_ROLLED_BACK, .phase = LISTED});
-	feed_machine_release(&run.feed);
 }
 
 Test(machine, a_bookmark_older_than_the_checkpoint_lists_the_newest_state)
 {
-	struct run run;
-
-	start(&run, "50", false);
-	PLAY(&run,
-		{FEED_ON_BOOKMARK, .rv = "40", .what = FEED_DO_WAIT, .least_ms = 800,
-			.most_ms = 1600, .phase = LISTED},
+	start("50", false);
+	PLAY({FEED_ON_BOOKMARK, .rv = "40", .what = FEED_DO_WAIT, .least_ms = 800, .most_ms = 1600,
+		     .phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED});
-	feed_machine_release(&run.feed);
 }
 
 Test(machine, c07_an_expired_page_begins_the_list_again_without_pages)
 {
-	struct run run;
-
-	start(&run, "", false);
-	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+	start("", false);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800,
 			.most_ms = 1600},
@@ -85,15 +63,12 @@ Test(machine, c07_an_expired_page_begins_the_list_again_without_pages)
 			.limit = 0},
 		{FEED_ON_PAGE, .rv = "20", .what = FEED_DO_FINISH_LIST, .want_rv = "20"},
 		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "20", .phase = LISTED});
-	feed_machine_release(&run.feed);
 }
 
 Test(machine, c08_an_expired_list_without_pages_is_asked_for_again)
 {
-	struct run run;
-
-	start(&run, "", false);
-	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+	start("", false);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .most_ms = 1600},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
@@ -104,88 +79,69 @@ Test(machine, c08_an_expired_list_without_pages_is_asked_for_again)
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "",
 			.limit = 0});
-	feed_machine_release(&run.feed);
 }
 
 Test(machine, c10_an_empty_page_with_a_token_is_followed_but_not_for_ever)
 {
 	struct feed_input page = {.on = FEED_ON_PAGE, .rv = BYTES_LIT("10")};
 	char token[16];
-	struct run run;
 
-	start(&run, "", false);
-	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500});
+	start("", false);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500});
 	for (int i = 0; i < 1000; i++) {
 		(void)snprintf(token, sizeof(token), "t%d", i);
 		page.continue_ = bytes_str(token);
-		step(&run, page);
+		step(page);
 		cr_assert_eq(run.action.what, FEED_DO_LIST, "page %d", i);
 		cr_assert_str_eq(run.action.continue_, token);
 	}
 	page.continue_ = BYTES_LIT("last");
-	step(&run, page);
+	step(page);
 	cr_assert_eq(run.action.what, FEED_DO_WAIT);
-	feed_machine_release(&run.feed);
 }
 
 Test(machine, c15_a_list_that_timed_out_is_asked_for_again_as_it_was)
 {
-	struct run run;
-
-	start(&run, "50", true);
-	PLAY(&run,
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
+	start("50", true);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED},
 		{FEED_ON_FAILED, .kind = FAILURE_BUSY, .what = FEED_DO_WAIT, .least_ms = 800,
 			.most_ms = 1600, .phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0, .phase = LISTED});
-	feed_machine_release(&run.feed);
 }
 
 Test(machine, c33_a_list_comes_again_when_the_server_said)
 {
-	struct run run;
-
-	start(&run, "", false);
-	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500});
+	start("", false);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500});
 	for (int i = 0; i < 2; i++)
-		PLAY(&run,
-			{FEED_ON_FAILED, .kind = FAILURE_BUSY, .retry_after_s = 4,
-				.what = FEED_DO_WAIT, .least_ms = 4000, .most_ms = 8000},
+		PLAY({FEED_ON_FAILED, .kind = FAILURE_BUSY, .retry_after_s = 4,
+			     .what = FEED_DO_WAIT, .least_ms = 4000, .most_ms = 8000},
 			{FEED_ON_TICK, .what = FEED_DO_QUEUE},
 			{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500});
-	PLAY(&run, {FEED_ON_PAGE, .rv = "10", .what = FEED_DO_FINISH_LIST});
-	feed_machine_release(&run.feed);
+	PLAY({FEED_ON_PAGE, .rv = "10", .what = FEED_DO_FINISH_LIST});
 }
 
 Test(machine, a_lost_page_is_asked_for_five_times_again)
 {
-	struct run run;
-
-	start(&run, "", false);
-	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+	start("", false);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500});
 	for (int i = 0; i < 5; i++)
-		PLAY(&run,
-			{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT,
-				.most_ms = 60000},
+		PLAY({FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT,
+			     .most_ms = 60000},
 			{FEED_ON_TICK, .what = FEED_DO_QUEUE},
 			{FEED_ON_TURN, .what = FEED_DO_LIST, .want_continue = "a", .limit = 500});
-	PLAY(&run,
-		{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT, .most_ms = 60000},
+	PLAY({FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT, .most_ms = 60000},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_continue = "", .limit = 500});
-	feed_machine_release(&run.feed);
 }
 
 Test(machine, c09_pages_that_never_end_are_given_up)
 {
-	struct run run;
-
-	start(&run, "", false);
-	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+	start("", false);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_WAIT, .least_ms = 800,
 			.most_ms = 1600});
-	feed_machine_release(&run.feed);
 }

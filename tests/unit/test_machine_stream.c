@@ -2,40 +2,35 @@
 /* Lists as a stream (streamingLists). */
 #include "tests/unit/machine_rig.h"
 
-static void start_streaming(struct run *run, const char *rv, bool list_open)
+static void start_streaming(const char *rv, bool list_open)
 {
 	static struct config_policy streaming;
 
 	streaming = config_policy_default();
 	streaming.streaming_lists = true;
-	start(run, rv, list_open);
-	run->feed.policy = &streaming;
+	start(rv, list_open);
+	run.feed.policy = &streaming;
 }
 
 Test(machine, c49_a_stream_is_a_list_that_goes_on_as_the_watch)
 {
-	struct run run;
-
-	start_streaming(&run, "", false);
-	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_STREAM, .want_rv = ""},
+	start_streaming("", false);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_STREAM, .want_rv = ""},
 		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING},
 		{FEED_ON_INITIAL, .rv = "20", .what = FEED_DO_FINISH_LIST, .want_rv = "20"});
 	cr_assert(run.action.keep);
-	PLAY(&run, {FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "20", .phase = LISTED});
+	PLAY({FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "20", .phase = LISTED});
 	cr_assert(run.action.keep);
 	/* The watch after it may end at once: it is opened again from where the stream was. */
-	PLAY(&run, {FEED_ON_EVENT, .rv = "21", .what = FEED_DO_NOTHING, .phase = LISTED},
+	PLAY({FEED_ON_EVENT, .rv = "21", .what = FEED_DO_NOTHING, .phase = LISTED},
 		{FEED_ON_ENDED, .what = FEED_DO_WATCH, .want_rv = "21", .phase = LISTED});
 	cr_assert(!run.action.keep);
-	feed_machine_release(&run.feed);
 }
 
 Test(machine, c68_initial_events_move_no_rv_and_a_lost_stream_starts_over)
 {
-	struct run run;
-
-	start_streaming(&run, "", false);
-	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_STREAM, .want_rv = ""},
+	start_streaming("", false);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_STREAM, .want_rv = ""},
 		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING},
 		{FEED_ON_EVENT, .rv = "7", .what = FEED_DO_NOTHING},
 		{FEED_ON_EVENT, .rv = "3", .what = FEED_DO_NOTHING},
@@ -43,7 +38,6 @@ Test(machine, c68_initial_events_move_no_rv_and_a_lost_stream_starts_over)
 			.most_ms = 1600},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
 		{FEED_ON_TURN, .what = FEED_DO_STREAM, .want_rv = ""});
-	feed_machine_release(&run.feed);
 }
 
 Test(machine, c48_a_refused_stream_is_a_list_at_once_and_for_a_while)
@@ -53,23 +47,18 @@ Test(machine, c48_a_refused_stream_is_a_list_at_once_and_for_a_while)
 	for (size_t i = 0; i < 2; i++) {
 		struct step refused = {FEED_ON_FAILED, .kind = kinds[i], .what = FEED_DO_LIST,
 			.want_rv = "", .limit = 500};
-		struct run run;
-
-		start_streaming(&run, "", false);
-		PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_STREAM});
-		play(&run, &refused, 1);
-		PLAY(&run, {FEED_ON_PAGE, .rv = "10", .what = FEED_DO_FINISH_LIST},
+		start_streaming("", false);
+		PLAY({FEED_ON_TURN, .what = FEED_DO_STREAM});
+		play(&refused, 1);
+		PLAY({FEED_ON_PAGE, .rv = "10", .what = FEED_DO_FINISH_LIST},
 			{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "10", .phase = LISTED});
 		cr_assert(!run.action.keep);
 		/* Remembered for half an hour, then tried again. */
-		PLAY(&run,
-			{FEED_ON_RELIST, .after_ms = 1700000, .what = FEED_DO_QUEUE,
-				.phase = LISTED},
+		PLAY({FEED_ON_RELIST, .after_ms = 1700000, .what = FEED_DO_QUEUE, .phase = LISTED},
 			{FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500, .phase = LISTED},
 			{FEED_ON_RELIST, .after_ms = 200000, .what = FEED_DO_QUEUE,
 				.phase = LISTED},
 			{FEED_ON_TURN, .what = FEED_DO_STREAM, .want_rv = "", .phase = LISTED});
-		feed_machine_release(&run.feed);
 	}
 }
 
@@ -80,61 +69,49 @@ Test(machine, c50_c51_the_third_lost_stream_in_a_row_is_followed_by_a_list)
 		{FEED_ON_FAILED, .kind = FAILURE_PROTOCOL, .what = FEED_DO_WAIT, .most_ms = 60000},
 		{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT, .most_ms = 60000},
 	};
-	struct run run;
 
-	start_streaming(&run, "", false);
+	start_streaming("", false);
 	for (size_t i = 0; i < 3; i++) {
-		PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_STREAM},
+		PLAY({FEED_ON_TURN, .what = FEED_DO_STREAM},
 			{FEED_ON_ALIVE, .what = FEED_DO_NOTHING});
-		play(&run, &lost[i], 1);
-		PLAY(&run, {FEED_ON_TICK, .what = FEED_DO_QUEUE});
+		play(&lost[i], 1);
+		PLAY({FEED_ON_TICK, .what = FEED_DO_QUEUE});
 	}
-	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500});
-	feed_machine_release(&run.feed);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500});
 }
 
 Test(machine, a_server_that_is_away_or_busy_says_nothing_about_streams)
 {
-	struct run run;
-
-	start_streaming(&run, "", false);
-	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_STREAM});
+	start_streaming("", false);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_STREAM});
 	for (int i = 0; i < 5; i++)
-		PLAY(&run,
-			{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT,
-				.most_ms = 60000},
+		PLAY({FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT,
+			     .most_ms = 60000},
 			{FEED_ON_TICK, .what = FEED_DO_QUEUE},
 			{FEED_ON_TURN, .what = FEED_DO_STREAM},
 			{FEED_ON_FAILED, .kind = FAILURE_BUSY, .what = FEED_DO_WAIT,
 				.most_ms = 60000},
 			{FEED_ON_TICK, .what = FEED_DO_QUEUE},
 			{FEED_ON_TURN, .what = FEED_DO_STREAM});
-	feed_machine_release(&run.feed);
 }
 
 Test(machine, a_stream_at_a_refused_rv_asks_for_the_newest_state_at_once)
 {
-	struct run run;
-
-	start_streaming(&run, "50", true);
-	PLAY(&run, {FEED_ON_TURN, .what = FEED_DO_STREAM, .want_rv = "50", .phase = LISTED},
+	start_streaming("50", true);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_STREAM, .want_rv = "50", .phase = LISTED},
 		{FEED_ON_FAILED, .kind = FAILURE_RV_AHEAD, .what = FEED_DO_STREAM, .want_rv = "",
 			.phase = LISTED},
 		/* Only this one proves a rollback. */
 		{FEED_ON_INITIAL, .rv = "40", .what = FEED_DO_ROLLED_BACK, .phase = LISTED});
 	cr_assert(!run.action.keep);
-	feed_machine_release(&run.feed);
 }
 
 Test(machine, events_of_an_ended_request_change_nothing)
 {
-	struct run run;
-
-	start(&run, "", false);
-	PLAY(&run, {FEED_ON_PAGE, .rv = "10", .what = FEED_DO_NOTHING},
+	start("", false);
+	PLAY({FEED_ON_PAGE, .rv = "10", .what = FEED_DO_NOTHING},
 		{FEED_ON_EVENT, .rv = "10", .what = FEED_DO_NOTHING},
 		{FEED_ON_ENDED, .what = FEED_DO_NOTHING}, {FEED_ON_LISTED, .what = FEED_DO_NOTHING},
 		{FEED_ON_RESUME, .what = FEED_DO_NOTHING},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500});
-	feed_machine_release(&run.feed);
 }
