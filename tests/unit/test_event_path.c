@@ -69,10 +69,10 @@ WRAPS(int, cursor_seek, struct cursor *cursor, struct bytes key, struct bytes *r
 
 static int take_event(void *arg, const struct api_event *event)
 {
-	struct rig *rig = arg;
 	struct bytes rv;
 
-	return record_event(&rig->record.feed, event, false, &rv);
+	(void)arg;
+	return record_event(feed, event, false, &rv);
 }
 
 static void feed_event(struct watch_stream *watch, const char *type, const char *object)
@@ -90,21 +90,19 @@ static void feed_event(struct watch_stream *watch, const char *type, const char 
 	buf_release(&text);
 }
 
-Test(event_path, an_event_is_scanned_and_parsed_once_and_its_head_searched_once)
+Test(event_path, an_event_is_scanned_and_parsed_once_and_its_head_searched_once, .init = set_up,
+	.fini = tear_down)
 {
 	struct watch_stream *watch;
-	struct rig rig;
 
-	first_list(&rig);
-	cr_assert_eq(
-		watch_new(&(struct watch_options){.event_fn = take_event, .arg = &rig}, &watch), 0);
-	uint64_t before = last_seq(&rig);
+	first_list();
+	cr_assert_eq(watch_new(&(struct watch_options){.event_fn = take_event}, &watch), 0);
+	uint64_t before = last_seq();
 	feed_event(watch, "ADDED", pod("aa", "uaa", "11"));
 	feed_event(watch, "MODIFIED", pod("aa", "uaa", "12"));
 	feed_event(watch, "ADDED", pod("z", "uz", "13"));
 	feed_event(watch, "DELETED", pod("aa", "uaa", "14"));
-	cr_assert_str_eq(log_after(&rig, before),
-		"ADDED d/aa@11 MODIFIED d/aa@12 ADDED d/z@13 DELETED d/aa@14");
+	cr_assert_str_eq(
+		log_after(before), "ADDED d/aa@11 MODIFIED d/aa@12 ADDED d/z@13 DELETED d/aa@14");
 	watch_free(&watch);
-	tear_down(&rig);
 }

@@ -6,29 +6,28 @@
 #include "reflector/feed/mass_delete.h"
 #include "tests/unit/record_rig.h"
 
-struct bench {
-	struct record_rig record;
-	struct mass_delete check;
-};
+static struct record_rig rig;
+static struct mass_delete check;
 
-static void set_up(struct bench *b)
+static void set_up(void)
 {
-	*b = (struct bench){0};
-	record_rig_open(&b->record);
-	record_rig_add_feed(&b->record, "", NULL, NULL);
-	mass_delete_init(&b->check);
+	record_rig_open(&rig);
+	record_rig_add_feed(&rig, "", NULL, NULL);
+	mass_delete_init(&check);
 }
 
-static void tear_down(struct bench *b)
+static void tear_down(void)
 {
-	mass_delete_release(&b->check);
-	record_rig_close(&b->record);
+	mass_delete_release(&check);
+	record_rig_close(&rig);
 }
+
+TestSuite(mass_delete, .init = set_up, .fini = tear_down);
 
 /* A list of the pods number FROM to TO - 1. */
-static void list(struct bench *b, unsigned from, unsigned to)
+static void list(unsigned from, unsigned to)
 {
-	cr_assert_eq(record_list_begin(&b->record.feed), 0);
+	cr_assert_eq(record_list_begin(&rig.feed), 0);
 	for (unsigned i = from; i < to; i++) {
 		char text[200];
 
@@ -36,107 +35,86 @@ static void list(struct bench *b, unsigned from, unsigned to)
 			"{\"metadata\":{\"name\":\"p%u\",\"namespace\":\"d\","
 			"\"uid\":\"u%u\",\"resourceVersion\":\"5\"}}",
 			i, i);
-		cr_assert_eq(
-			record_item(&b->record.feed, bytes_str(text), false, false), RECORD_TAKEN);
+		cr_assert_eq(record_item(&rig.feed, bytes_str(text), false, false), RECORD_TAKEN);
 	}
 }
 
-static int look(struct bench *b, uint32_t percent)
+static int look(uint32_t percent)
 {
 	int r;
 
-	mass_delete_begin(&b->check);
+	mass_delete_begin(&check);
 	do
-		r = mass_delete_check(&b->check, &b->record.feed, percent);
+		r = mass_delete_check(&check, &rig.feed, percent);
 	while (r == AGAIN);
 	return r;
 }
 
-static void take(struct bench *b)
+static void take(void)
 {
 	int r;
 
-	while ((r = record_list_end(&b->record.feed, BYTES_LIT("9"))) == AGAIN)
-		cr_assert_eq(recorder_flush(b->record.recorder), 0);
+	while ((r = record_list_end(&rig.feed, BYTES_LIT("9"))) == AGAIN)
+		cr_assert_eq(recorder_flush(rig.recorder), 0);
 	cr_assert_eq(r, 0);
-	mass_delete_end(&b->check);
+	mass_delete_end(&check);
 }
 
 Test(mass_delete, more_than_the_share_is_held_and_the_share_itself_is_not)
 {
-	struct bench b;
-
-	set_up(&b);
-	list(&b, 0, 100);
-	take(&b);
-	list(&b, 0, 50);
-	cr_assert_eq(look(&b, 50), MASS_DELETE_PASS);
-	list(&b, 0, 49);
-	cr_assert_eq(look(&b, 50), MASS_DELETE_HOLD);
-	cr_assert_eq(b.check.missing, 51);
-	cr_assert_eq(b.check.known, 100);
-	tear_down(&b);
+	list(0, 100);
+	take();
+	list(0, 50);
+	cr_assert_eq(look(50), MASS_DELETE_PASS);
+	list(0, 49);
+	cr_assert_eq(look(50), MASS_DELETE_HOLD);
+	cr_assert_eq(check.missing, 51);
+	cr_assert_eq(check.known, 100);
 }
 
 Test(mass_delete, new_objects_of_a_list_do_not_hide_missing_ones)
 {
-	struct bench b;
-
-	set_up(&b);
-	list(&b, 0, 100);
-	take(&b);
-	list(&b, 90, 300);
-	cr_assert_eq(look(&b, 50), MASS_DELETE_HOLD);
-	cr_assert_eq(b.check.missing, 90);
-	cr_assert_eq(b.check.known, 100);
-	tear_down(&b);
+	list(0, 100);
+	take();
+	list(90, 300);
+	cr_assert_eq(look(50), MASS_DELETE_HOLD);
+	cr_assert_eq(check.missing, 90);
+	cr_assert_eq(check.known, 100);
 }
 
 Test(mass_delete, the_second_list_is_believed_and_the_third_is_checked_again)
 {
-	struct bench b;
-
-	set_up(&b);
-	list(&b, 0, 100);
-	take(&b);
-	list(&b, 0, 10);
-	cr_assert_eq(look(&b, 50), MASS_DELETE_HOLD);
-	list(&b, 0, 10);
-	cr_assert_eq(look(&b, 50), MASS_DELETE_PASS);
-	take(&b);
-	list(&b, 0, 1);
-	cr_assert_eq(look(&b, 50), MASS_DELETE_HOLD);
-	tear_down(&b);
+	list(0, 100);
+	take();
+	list(0, 10);
+	cr_assert_eq(look(50), MASS_DELETE_HOLD);
+	list(0, 10);
+	cr_assert_eq(look(50), MASS_DELETE_PASS);
+	take();
+	list(0, 1);
+	cr_assert_eq(look(50), MASS_DELETE_HOLD);
 }
 
 Test(mass_delete, heads_are_counted_in_slices)
 {
-	struct bench b;
-
-	set_up(&b);
-	list(&b, 0, 10000);
-	take(&b);
-	list(&b, 0, 4000);
-	mass_delete_begin(&b.check);
-	cr_assert_eq(mass_delete_check(&b.check, &b.record.feed, 50), AGAIN);
-	cr_assert_eq(mass_delete_check(&b.check, &b.record.feed, 50), AGAIN);
-	cr_assert_eq(mass_delete_check(&b.check, &b.record.feed, 50), MASS_DELETE_HOLD);
-	cr_assert_eq(b.check.missing, 6000);
-	tear_down(&b);
+	list(0, 10000);
+	take();
+	list(0, 4000);
+	mass_delete_begin(&check);
+	cr_assert_eq(mass_delete_check(&check, &rig.feed, 50), AGAIN);
+	cr_assert_eq(mass_delete_check(&check, &rig.feed, 50), AGAIN);
+	cr_assert_eq(mass_delete_check(&check, &rig.feed, 50), MASS_DELETE_HOLD);
+	cr_assert_eq(check.missing, 6000);
 }
 
 Test(mass_delete, first_lists_and_feeds_without_a_limit_pass)
 {
-	struct bench b;
-
-	set_up(&b);
-	list(&b, 0, 0);
-	cr_assert_eq(look(&b, 1), MASS_DELETE_PASS);
-	take(&b);
-	list(&b, 0, 100);
-	cr_assert_eq(look(&b, 1), MASS_DELETE_PASS, "nothing was known");
-	take(&b);
-	list(&b, 0, 0);
-	cr_assert_eq(look(&b, 0), MASS_DELETE_PASS, "off");
-	tear_down(&b);
+	list(0, 0);
+	cr_assert_eq(look(1), MASS_DELETE_PASS);
+	take();
+	list(0, 100);
+	cr_assert_eq(look(1), MASS_DELETE_PASS, "nothing was known");
+	take();
+	list(0, 0);
+	cr_assert_eq(look(0), MASS_DELETE_PASS, "off");
 }
