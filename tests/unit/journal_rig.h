@@ -11,24 +11,25 @@
 
 static const struct journal_options small = {.map_bytes = 64u << 20};
 
-static inline struct home *open_home(void)
+/* The journal of a test, with a feed, from set_up() to tear_down(). */
+static struct home *home;
+static struct journal *j;
+static uint32_t feed;
+
+static inline void open_home(void)
 {
 	struct home_options options = {.create = true};
-	struct home *home = NULL;
 	int r = home_open(scratch_path("store"), &options, &home);
 
 	cr_assert_eq(r, 0, "%s", err_text(r));
-	return home;
 }
 
-static inline struct journal *open_writer(struct home *home)
+static inline void open_writer(void)
 {
-	struct journal *journal = NULL;
 	char reason[256];
-	int r = journal_open_write(home, &small, reason, &journal);
+	int r = journal_open_write(home, &small, reason, &j);
 
 	cr_assert_eq(r, 0, "%s", err_text(r));
-	return journal;
 }
 
 static inline struct feed_definition pods(void)
@@ -46,21 +47,20 @@ static inline struct feed_definition pods(void)
 		.namespaced = true};
 }
 
-static inline uint32_t add_feed(struct journal *j)
+static inline uint32_t add_feed(void)
 {
 	struct feed_definition definition = pods();
-	uint32_t feed = 0;
+	uint32_t id = 0;
 
 	cr_assert_eq(journal_begin(j), 0);
-	cr_assert_eq(journal_add_feed(j, &definition, &feed), 0);
+	cr_assert_eq(journal_add_feed(j, &definition, &id), 0);
 	cr_assert_eq(journal_commit(j), 0);
-	return feed;
+	return id;
 }
 
-static inline uint64_t append(
-	struct journal *j, uint32_t feed, enum record_type type, const char *key)
+static inline uint64_t append(uint32_t to, enum record_type type, const char *key)
 {
-	struct record record = {.feed = feed,
+	struct record record = {.feed = to,
 		.type = type,
 		.key = bytes_str(key),
 		.uid = BYTES_LIT("u"),
@@ -72,6 +72,26 @@ static inline uint64_t append(
 	int r = journal_append(j, &record, &seq);
 	cr_assert_eq(r, 0, "%s", err_text(r));
 	return seq;
+}
+
+static inline void set_up(void)
+{
+	open_home();
+	open_writer();
+	feed = add_feed();
+}
+
+static inline void tear_down(void)
+{
+	journal_close(&j);
+	home_close(&home);
+}
+
+/* What another process finds. */
+static inline void open_again(void)
+{
+	journal_close(&j);
+	open_writer();
 }
 
 #endif

@@ -9,24 +9,7 @@
 #include "tests/unit/journal_damage.h"
 #include "tests/unit/journal_rig.h"
 
-static struct home *home;
-static struct journal *j;
-static uint32_t feed;
-
-static void setup(void)
-{
-	home = open_home();
-	j = open_writer(home);
-	feed = add_feed(j);
-}
-
-static void teardown(void)
-{
-	journal_close(&j);
-	home_close(&home);
-}
-
-TestSuite(journal_damage, .init = setup, .fini = teardown, .timeout = 60);
+TestSuite(journal_damage, .init = set_up, .fini = tear_down, .timeout = 60);
 
 /* Returns the seqs of a checked walk from FROM; "!" precedes an unreadable or missing one. */
 static const char *walked(uint64_t from)
@@ -58,7 +41,7 @@ static void fill(unsigned n)
 
 	for (unsigned i = 0; i < n; i++) {
 		(void)snprintf(key, sizeof(key), "web/%02u", i);
-		(void)append(j, feed, RECORD_ADDED, key);
+		(void)append(feed, RECORD_ADDED, key);
 	}
 	cr_assert_eq(journal_commit(j), 0);
 }
@@ -66,7 +49,7 @@ static void fill(unsigned n)
 Test(journal_damage, each_byte_but_the_bodys_is_noticed_without_the_body)
 {
 	size_t without_body = 48 + strlen("web/a") + 1 + 1;
-	uint64_t seq = append(j, feed, RECORD_ADDED, "web/a");
+	uint64_t seq = append(feed, RECORD_ADDED, "web/a");
 	struct record record;
 
 	cr_assert_eq(journal_commit(j), 0);
@@ -105,9 +88,9 @@ Test(journal_damage, below_the_horizon_records_may_be_missing)
 {
 	uint64_t trimmed;
 
-	fill(4);                                          /* 2 to 5 */
-	(void)append(j, feed, RECORD_MODIFIED, "web/01"); /* 6, replaces 3 */
-	(void)append(j, feed, RECORD_MODIFIED, "web/02"); /* 7, replaces 4 */
+	fill(4);                                       /* 2 to 5 */
+	(void)append(feed, RECORD_MODIFIED, "web/01"); /* 6, replaces 3 */
+	(void)append(feed, RECORD_MODIFIED, "web/02"); /* 7, replaces 4 */
 	cr_assert_eq(journal_commit(j), 0);
 	cr_assert_eq(journal_trim(j, 6, 100, &trimmed), 0);
 	cr_expect_str_eq(walked(0), "2 4 5 6 7 ");
@@ -133,7 +116,7 @@ Test(journal_damage, trimming_ends_at_a_record_that_it_can_not_read)
 {
 	fill(4); /* 2 to 5 */
 	for (int i = 0; i < 4; i++)
-		(void)append(j, feed, RECORD_MODIFIED, "web/01"); /* 6 to 9 */
+		(void)append(feed, RECORD_MODIFIED, "web/01"); /* 6 to 9 */
 	cr_assert_eq(journal_commit(j), 0);
 	damage(j, 7, 8, 0); /* prev */
 	trimming_ends();
@@ -195,10 +178,10 @@ static void no_byte_is_believed(const char *key)
  * object would be added twice. */
 Test(journal_damage, no_byte_of_a_head_is_believed)
 {
-	uint32_t other = add_feed(j);
+	uint32_t other = add_feed();
 
 	fill(4);
-	(void)append(j, other, RECORD_ADDED, "web/x");
+	(void)append(other, RECORD_ADDED, "web/x");
 	cr_assert_eq(journal_commit(j), 0);
 	no_byte_is_believed("web/00");
 	no_byte_is_believed("web/02");
@@ -208,6 +191,7 @@ Test(journal_damage, no_byte_of_a_head_is_believed)
 Test(journal_damage, a_page_of_heads_that_lacks_some_is_noticed)
 {
 	enum { LOWER = 12 };
+
 	uintptr_t page = env_page_size(journal_env(j));
 	struct head head;
 

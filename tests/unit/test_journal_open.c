@@ -14,19 +14,17 @@
 #include "store/pins/pin_page.h"
 #include "tests/unit/journal_rig.h"
 
+TestSuite(journal, .init = set_up, .fini = tear_down);
+
 Test(journal, kill_after_commit_loses_nothing_and_before_it_everything)
 {
-	struct home *home = open_home();
-	struct journal *j = open_writer(home);
-	uint32_t feed = add_feed(j);
-
 	journal_close(&j);
 	pid_t child = fork();
 	if (child == 0) {
-		j = open_writer(home);
-		append(j, feed, RECORD_ADDED, "kept");
+		open_writer();
+		append(feed, RECORD_ADDED, "kept");
 		if (journal_commit(j) == 0)
-			append(j, feed, RECORD_ADDED, "lost");
+			append(feed, RECORD_ADDED, "lost");
 		(void)kill(getpid(), SIGKILL);
 	}
 	int status;
@@ -39,16 +37,11 @@ Test(journal, kill_after_commit_loses_nothing_and_before_it_everything)
 	cr_assert_eq(journal_begin(j), 0);
 	cr_assert_eq(journal_head(j, journal_txn(j), feed, BYTES_LIT("kept"), &head), FOUND);
 	cr_assert_eq(journal_head(j, journal_txn(j), feed, BYTES_LIT("lost"), &head), NOT_FOUND);
-	journal_close(&j);
-	home_close(&home);
 }
 
 /* Else a starting processor would wait for a journal for as long as the reflector lives. */
 Test(journal, its_writer_notices_that_it_is_named_no_more)
 {
-	struct home *home = open_home();
-	struct journal *j = open_writer(home);
-
 	cr_assert_eq(journal_check(j, home), 0);
 	cr_assert_eq(rename(scratch_path("store/journal/CURRENT"), scratch_path("CURRENT")), 0);
 	cr_assert_eq(journal_check(j, home), ERR_MOVED);
@@ -62,19 +55,14 @@ Test(journal, its_writer_notices_that_it_is_named_no_more)
 	cr_assert_eq(rename(scratch_path("store/journal/gen-1"), scratch_path("gen-1")), 0);
 	cr_assert_eq(journal_check(j, home), ERR_MOVED);
 	cr_assert(strstr(err_text(ERR_MOVED), "'gen-1' of the journal"), "%s", err_text(ERR_MOVED));
-	journal_close(&j);
-	home_close(&home);
 }
 
 Test(journal, lost_one_is_begun_anew_and_says_why)
 {
-	struct home *home = open_home();
-	struct journal *j = open_writer(home);
 	uint8_t uuid[16];
 	char reason[256];
 
 	memcpy(uuid, journal_uuid(j), sizeof(uuid));
-	add_feed(j);
 	journal_close(&j);
 	FILE *file = fopen(scratch_path("store/journal/gen-1/data.mdb"), "r+");
 	for (int i = 0; i < 8192; i++)
@@ -86,14 +74,10 @@ Test(journal, lost_one_is_begun_anew_and_says_why)
 	cr_assert_neq(memcmp(uuid, journal_uuid(j), sizeof(uuid)), 0);
 	cr_assert_eq(journal_generation(j), 2);
 	cr_assert_neq(access(scratch_path("store/journal/gen-1"), F_OK), 0, "the old one is gone");
-	journal_close(&j);
-	home_close(&home);
 }
 
 Test(journal, one_in_which_a_daemon_met_damage_is_begun_anew)
 {
-	struct home *home = open_home();
-	struct journal *j = open_writer(home);
 	uint8_t uuid[16];
 	char reason[256];
 
@@ -106,7 +90,6 @@ Test(journal, one_in_which_a_daemon_met_damage_is_begun_anew)
 	journal_close(&j);
 	cr_assert_neq(access(scratch_path("store/journal/gen-1"), F_OK), 0,
 		"the old one is gone, with its file");
-	home_close(&home);
 }
 
 Test(journal, old_one_stays_while_the_index_needs_it)
@@ -118,8 +101,7 @@ Test(journal, old_one_stays_while_the_index_needs_it)
 		.databases = databases,
 		.n_databases = 1};
 	struct generation_options options = {.map_bytes = 1u << 20, .file_mode = 0600};
-	struct home *home = open_home();
-	struct journal *j = open_writer(home), *reader = NULL;
+	struct journal *reader = NULL;
 	struct generation *index = NULL;
 	uint8_t uuid[16];
 
@@ -143,18 +125,12 @@ Test(journal, old_one_stays_while_the_index_needs_it)
 	cr_assert_eq(journal_remove_old(home), 1);
 	memset(uuid, 1, sizeof(uuid));
 	cr_assert_eq(journal_open_read(home, uuid, &reader), NOT_FOUND);
-	journal_close(&j);
-	home_close(&home);
 }
 
-Test(journal, reading_before_there_is_one_says_what_to_do)
+Test(no_journal, reading_before_there_is_one_says_what_to_do, .init = open_home, .fini = tear_down)
 {
-	struct home *home = open_home();
-	struct journal *j = NULL;
-
 	cr_assert_eq(journal_open_read(home, NULL, &j), ERR_NO_STORE);
 	cr_assert(strstr(err_text(ERR_NO_STORE), "kinf run"));
-	home_close(&home);
 }
 
 static void expect_success(pid_t child)
@@ -167,14 +143,9 @@ static void expect_success(pid_t child)
 
 Test(journal, copy_is_read_where_nothing_can_be_written)
 {
-	struct home *home = open_home();
-	struct journal *j = open_writer(home);
-	uint32_t feed = add_feed(j);
-
-	append(j, feed, RECORD_ADDED, "a");
+	append(feed, RECORD_ADDED, "a");
 	cr_assert_eq(journal_commit(j), 0);
-	journal_close(&j);
-	home_close(&home);
+	tear_down();
 	/* Root may write everywhere, so the readers change their user. */
 	cr_assert_eq(chmod(scratch(), 0755), 0);
 	scratch_chmod("a+rX,a-w", scratch_path("store"));
@@ -197,7 +168,7 @@ Test(journal, copy_is_read_where_nothing_can_be_written)
 	expect_success(child);
 	/* The same while a reflector runs: pages would be recycled under the reader. */
 	scratch_chmod("u+w", scratch_path("store"));
-	home = open_home();
+	open_home();
 	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
 	cr_assert_eq(chmod(scratch_path("store"), 0755), 0);
 	cr_assert_eq(chmod(scratch_path("store/journal"), 0755), 0);
@@ -215,18 +186,13 @@ Test(journal, copy_is_read_where_nothing_can_be_written)
 		_exit(journal_open_read(mine, NULL, &j) == ERR_LOCKED ? 0 : 3);
 	}
 	expect_success(child);
-	home_close(&home);
 }
 
 /* A reader can open the journal although the index was replaced under its processor. Without the
  * journal's own pin page it can't. */
 Test(journal, each_database_needs_its_own_pin_page_only)
 {
-	struct home *home = open_home();
-	struct journal *j = open_writer(home);
-	uint32_t feed = add_feed(j);
-
-	append(j, feed, RECORD_ADDED, "a");
+	append(feed, RECORD_ADDED, "a");
 	cr_assert_eq(journal_commit(j), 0);
 	journal_close(&j);
 	cr_assert_eq(mkdir(scratch_path("store/index/gen-1"), 0700), 0);
@@ -247,7 +213,6 @@ Test(journal, each_database_needs_its_own_pin_page_only)
 	cr_assert(strstr(err_text(ERR_LOCKED),
 			  "its journal is not the one that its reflector writes"),
 		"%s", err_text(ERR_LOCKED));
-	home_close(&home);
 }
 
 static int page_file(void)
@@ -290,11 +255,7 @@ static void damage_page(int number)
 /* The restarted writer makes the page again. */
 Test(journal, a_damaged_pin_page_is_noticed_by_its_writer)
 {
-	struct home *home = open_home();
-	struct journal *j = open_writer(home);
-	uint32_t feed = add_feed(j);
-
-	append(j, feed, RECORD_ADDED, "a");
+	append(feed, RECORD_ADDED, "a");
 	cr_assert_eq(journal_commit(j), 0);
 	for (int number = 0; number < 8; number++) {
 		cr_assert_eq(journal_check(j, home), 0, "%d: %s", number, err_text(ERR_MOVED));
@@ -303,13 +264,10 @@ Test(journal, a_damaged_pin_page_is_noticed_by_its_writer)
 		cr_assert(strstr(err_text(ERR_MOVED),
 				  "'gen-1/pins' of the journal was removed, replaced or damaged"),
 			"%s", err_text(ERR_MOVED));
-		journal_close(&j);
-		j = open_writer(home);
+		open_again();
 	}
 	cr_assert_eq(journal_check(j, home), 0, "%s", err_text(ERR_MOVED));
 	journal_close(&j);
 	int r = journal_open_read(home, NULL, &j);
 	cr_assert_eq(r, 0, "%s", err_text(r));
-	journal_close(&j);
-	home_close(&home);
 }

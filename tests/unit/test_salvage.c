@@ -32,12 +32,10 @@ static struct bytes body_of(unsigned i, uint8_t room[BODY_MAX])
 /* Makes a journal of OBJECTS objects, a transaction each, in the store. */
 static uint64_t make(void)
 {
-	struct home *home = open_home();
-	struct journal *j = open_writer(home);
-	uint32_t feed = add_feed(j);
 	uint8_t room[BODY_MAX];
 	uint64_t seq = 0;
 
+	set_up();
 	for (unsigned i = 0; i < OBJECTS; i++) {
 		char key[32];
 
@@ -52,16 +50,17 @@ static uint64_t make(void)
 		cr_assert_eq(journal_append(j, &record, &seq), 0);
 		cr_assert_eq(journal_commit(j), 0);
 	}
-	journal_close(&j);
-	home_close(&home);
+	tear_down();
 	return seq;
 }
 
 static struct salvage *open_salvage(void)
 {
-	CLEANUP(home_close) struct home *home = open_home();
 	struct salvage *salvage = NULL;
+
+	open_home();
 	int r = salvage_open(home, &salvage);
+	home_close(&home);
 
 	cr_assert(r == FOUND || r == NOT_FOUND, "%s", err_text(r));
 	return salvage;
@@ -76,6 +75,7 @@ struct file {
 static struct file read_file(void)
 {
 	struct stat st;
+
 	AUTO_FD int fd = open(scratch_path(DATA), O_RDONLY | O_CLOEXEC);
 
 	cr_assert(fd >= 0 && fstat(fd, &st) == 0);
@@ -139,10 +139,9 @@ Test(salvage, all_records_are_found_without_the_trees)
 
 	spoil_branches(&file);
 	write_file(&file);
-	CLEANUP(home_close) struct home *home = open_home();
-	struct journal *journal = NULL;
-	cr_expect_eq(journal_open_read(home, NULL, &journal), ERR_CORRUPT,
-		"its trees can't be followed");
+	open_home();
+	cr_expect_eq(journal_open_read(home, NULL, &j), ERR_CORRUPT, "its trees can't be followed");
+	home_close(&home);
 	struct salvage *salvage = open_salvage();
 	cr_assert_eq(salvage_each_record(salvage, 0, UINT64_MAX, check_record, &seen), 0);
 	cr_expect_eq(seen.n, last);
@@ -192,10 +191,10 @@ Test(salvage, what_is_missing_is_named)
 static void make_nested(uint64_t first)
 {
 	const size_t size = database_page();
+
 	AUTO_FREE uint8_t *body = calloc(8, size);
-	struct home *home = open_home();
-	struct journal *j = open_writer(home);
-	struct record record = {.feed = add_feed(j),
+	set_up();
+	struct record record = {.feed = feed,
 		.type = RECORD_ADDED,
 		.key = BYTES_LIT("web/0"),
 		.uid = BYTES_LIT("u"),
@@ -222,8 +221,7 @@ static void make_nested(uint64_t first)
 	cr_assert_eq(journal_begin(j), 0);
 	cr_assert_eq(journal_append(j, &record, &seq), 0);
 	cr_assert_eq(journal_commit(j), 0);
-	journal_close(&j);
-	home_close(&home);
+	tear_down();
 }
 
 Test(salvage, a_record_inside_of_a_body_is_none)
