@@ -5,44 +5,36 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
 
 #include "common/err.h"
 #include "store/index/index.h"
+#include "tests/unit/scratch.h"
 
 #define FEED 7u
 
-struct fixture {
-	char directory[64];
+/* The index of a test, from setup() to teardown(). */
+static struct {
 	struct home *home;
 	struct index *index;
 	uint8_t uuid[16];
-};
+} rig = {.uuid = "0123456789abcde"};
 
 static const struct index_options small = {.map_bytes = (uint64_t)256 << 20};
 
-static inline void setup(struct fixture *f)
+static inline void setup(void)
 {
-	struct home_options how = {.create = true};
+	struct home_options how = {.create = true, .runtime_dir = scratch()};
 
-	*f = (struct fixture){.uuid = "0123456789abcde"};
-	(void)snprintf(f->directory, sizeof(f->directory), "/tmp/kinf-test-index-XXXXXX");
-	cr_assert(mkdtemp(f->directory));
-	how.runtime_dir = f->directory;
-	cr_assert_eq(home_open(f->directory, &how, &f->home), 0, "%s", err_text(-1));
-	cr_assert_eq(home_take_role(f->home, HOME_PROCESSOR), 0);
-	cr_assert_eq(index_create(f->home, &small, f->uuid, 0, &f->index), 0, "%s", err_text(-1));
+	cr_assert_eq(home_open(scratch(), &how, &rig.home), 0, "%s", err_text(-1));
+	cr_assert_eq(home_take_role(rig.home, HOME_PROCESSOR), 0);
+	cr_assert_eq(
+		index_create(rig.home, &small, rig.uuid, 0, &rig.index), 0, "%s", err_text(-1));
 }
 
-static inline void teardown(struct fixture *f)
+static inline void teardown(void)
 {
-	char command[128];
-
-	index_close(&f->index);
-	home_close(&f->home);
-	(void)snprintf(command, sizeof(command), "rm -rf '%s'", f->directory);
-	cr_assert_eq(WEXITSTATUS(pclose(popen(command, "r"))), 0);
+	index_close(&rig.index);
+	home_close(&rig.home);
 }
 
 static inline struct index_term term(uint32_t definition, const char *value)
@@ -50,8 +42,8 @@ static inline struct index_term term(uint32_t definition, const char *value)
 	return (struct index_term){.definition = definition, .value = bytes_str(value)};
 }
 
-static inline void put(struct fixture *f, const char *key, uint64_t seq,
-	const struct index_term *old, size_t n_old, const struct index_term *new, size_t n_new)
+static inline void put(const char *key, uint64_t seq, const struct index_term *old, size_t n_old,
+	const struct index_term *new, size_t n_new)
 {
 	struct index_change change = {
 		.feed = FEED,
@@ -63,11 +55,11 @@ static inline void put(struct fixture *f, const char *key, uint64_t seq,
 		.n_new = n_new,
 	};
 
-	cr_assert_eq(index_put(f->index, &change), 0, "%s", err_text(-1));
+	cr_assert_eq(index_put(rig.index, &change), 0, "%s", err_text(-1));
 }
 
 /* The objects of a value as "key key ", with the count in front. */
-static inline const char *under(struct fixture *f, uint32_t definition, struct bytes value)
+static inline const char *under(uint32_t definition, struct bytes value)
 {
 	static char text[4096];
 	struct index_walk *walk;
@@ -77,8 +69,8 @@ static inline const char *under(struct fixture *f, uint32_t definition, struct b
 	struct bytes key;
 	size_t n;
 
-	cr_assert_eq(txn_begin_read(index_env(f->index), &txn), 0);
-	int r = index_postings(f->index, txn, definition, value, &count, &walk);
+	cr_assert_eq(txn_begin_read(index_env(rig.index), &txn), 0);
+	int r = index_postings(rig.index, txn, definition, value, &count, &walk);
 
 	if (r == NOT_FOUND) {
 		txn_abort(&txn);
@@ -91,13 +83,13 @@ static inline const char *under(struct fixture *f, uint32_t definition, struct b
 	cr_assert_eq(r, END, "%s", err_text(r));
 	index_walk_close(&walk);
 	uint64_t only_counted = 0;
-	cr_assert_eq(index_postings(f->index, txn, definition, value, &only_counted, NULL), FOUND);
+	cr_assert_eq(index_postings(rig.index, txn, definition, value, &only_counted, NULL), FOUND);
 	cr_assert_eq(only_counted, count);
 	txn_abort(&txn);
 	return text;
 }
 
-static inline const char *names(struct fixture *f, const char *prefix, const char *from)
+static inline const char *names(const char *prefix, const char *from)
 {
 	static char text[4096];
 	struct index_walk *walk;
@@ -108,9 +100,9 @@ static inline const char *names(struct fixture *f, const char *prefix, const cha
 	int r;
 
 	text[0] = 0;
-	cr_assert_eq(txn_begin_read(index_env(f->index), &txn), 0);
+	cr_assert_eq(txn_begin_read(index_env(rig.index), &txn), 0);
 	cr_assert_eq(
-		index_names(f->index, txn, FEED, bytes_str(prefix), bytes_str(from), &walk), 0);
+		index_names(rig.index, txn, FEED, bytes_str(prefix), bytes_str(from), &walk), 0);
 	while ((r = index_walk_next(walk, &key, &entry)) == FOUND)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%.*s=%llu ", BYTES_ARG(key),
 			(unsigned long long)entry.seq);
@@ -120,31 +112,31 @@ static inline const char *names(struct fixture *f, const char *prefix, const cha
 	return text;
 }
 
-static inline uint32_t define(struct fixture *f, const char *name)
+static inline uint32_t define(const char *name)
 {
 	uint32_t id;
 
-	cr_assert_eq(index_define(f->index, FEED, name, "a", &id), 0, "%s", err_text(-1));
+	cr_assert_eq(index_define(rig.index, FEED, name, "a", &id), 0, "%s", err_text(-1));
 	return id;
 }
 
-static inline void begin(struct fixture *f)
+static inline void begin(void)
 {
-	cr_assert_eq(index_begin(f->index), 0, "%s", err_text(-1));
+	cr_assert_eq(index_begin(rig.index), 0, "%s", err_text(-1));
 }
 
-static inline void commit(struct fixture *f)
+static inline void commit(void)
 {
-	cr_assert_eq(index_commit(f->index), 0, "%s", err_text(-1));
+	cr_assert_eq(index_commit(rig.index), 0, "%s", err_text(-1));
 }
 
-static inline uint64_t objects(struct fixture *f)
+static inline uint64_t objects(void)
 {
 	struct index_feed feed;
 	struct txn *txn;
 
-	cr_assert_eq(txn_begin_read(index_env(f->index), &txn), 0);
-	int r = index_feed(f->index, txn, FEED, &feed);
+	cr_assert_eq(txn_begin_read(index_env(rig.index), &txn), 0);
+	int r = index_feed(rig.index, txn, FEED, &feed);
 
 	txn_abort(&txn);
 	return r == FOUND ? feed.objects : UINT64_MAX;
@@ -159,13 +151,13 @@ static inline int keep_definition(void *arg, const struct index_definition *defi
 	return 0;
 }
 
-static inline unsigned definitions(struct fixture *f)
+static inline unsigned definitions(void)
 {
 	struct txn *txn;
 	unsigned n = 0;
 
-	cr_assert_eq(txn_begin_read(index_env(f->index), &txn), 0);
-	cr_assert_eq(index_each_definition(f->index, txn, FEED, keep_definition, &n), 0);
+	cr_assert_eq(txn_begin_read(index_env(rig.index), &txn), 0);
+	cr_assert_eq(index_each_definition(rig.index, txn, FEED, keep_definition, &n), 0);
 	txn_abort(&txn);
 	return n;
 }

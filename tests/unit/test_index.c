@@ -12,15 +12,17 @@
 #include "store/journal/journal.h"
 #include "tests/unit/index_rig.h"
 
+TestSuite(index, .init = setup, .fini = teardown);
+
 /* Returns the disk's free bytes for the index after its last page: the next transaction writes
  * there. */
-static int64_t room(struct fixture *f)
+static int64_t room(void)
 {
 	struct env_info info;
 	struct stat st;
 
-	cr_assert_eq(env_info(index_env(f->index), &info), 0);
-	cr_assert_eq(fstatat(home_index_fd(f->home), "gen-1/data.mdb", &st, 0), 0);
+	cr_assert_eq(env_info(index_env(rig.index), &info), 0);
+	cr_assert_eq(fstatat(home_index_fd(rig.home), "gen-1/data.mdb", &st, 0), 0);
 	return (int64_t)st.st_blocks * 512 - (int64_t)info.file_bytes;
 }
 
@@ -29,55 +31,49 @@ Test(index, no_transaction_writes_where_the_disk_has_no_block)
 {
 	/* With large pages the file is as long as its blocks after each commit. */
 	const int64_t ahead = sysconf(_SC_PAGESIZE) > 16384 ? 0 : 64 << 10;
-	struct fixture f;
 
-	setup(&f);
-	cr_assert_geq(room(&f), ahead, "%lld", (long long)room(&f));
+	cr_assert_geq(room(), ahead, "%lld", (long long)room());
 	for (uint64_t taken = 1; taken < 10; taken++) {
-		cr_assert_eq(index_begin(f.index), 0);
-		cr_assert_eq(index_set_taken(f.index, taken), 0);
-		cr_assert_eq(index_commit(f.index), 0);
-		cr_assert_geq(room(&f), ahead, "%lld", (long long)room(&f));
+		cr_assert_eq(index_begin(rig.index), 0);
+		cr_assert_eq(index_set_taken(rig.index, taken), 0);
+		cr_assert_eq(index_commit(rig.index), 0);
+		cr_assert_geq(room(), ahead, "%lld", (long long)room());
 	}
-	teardown(&f);
 }
 
 Test(index, objects_are_found_by_name_by_id_and_by_term)
 {
-	struct fixture f;
 	struct index_entry entry;
 	struct txn *txn;
 	struct bytes key;
 	uint32_t feed;
 
-	setup(&f);
-	begin(&f);
-	uint32_t d = define(&f, "node");
+	begin();
+	uint32_t d = define("node");
 	struct index_term one[] = {term(d, "n1"), term(d, "n1")},
 			  two[] = {term(d, "n1"), term(d, "n2")};
 
-	put(&f, "web/b", 1, NULL, 0, one, 2);
-	put(&f, "web/a", 2, NULL, 0, two, 2);
-	put(&f, "x", 3, NULL, 0, NULL, 0);
-	cr_assert_eq(index_set_taken(f.index, 3), 0);
-	commit(&f);
-	cr_assert_str_eq(names(&f, "", ""), "web/a=2 web/b=1 x=3 ");
-	cr_assert_str_eq(names(&f, "web/", "web/aa"), "web/b=1 ");
-	cr_assert_str_eq(names(&f, "web/", "x"), "");
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("n1")), "2: web/b web/a");
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("n2")), "1: web/a");
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("n")), "none");
-	cr_assert_eq(objects(&f), 3);
-	cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
-	cr_assert_eq(index_get(f.index, txn, FEED, BYTES_LIT("web/a"), &entry), FOUND);
+	put("web/b", 1, NULL, 0, one, 2);
+	put("web/a", 2, NULL, 0, two, 2);
+	put("x", 3, NULL, 0, NULL, 0);
+	cr_assert_eq(index_set_taken(rig.index, 3), 0);
+	commit();
+	cr_assert_str_eq(names("", ""), "web/a=2 web/b=1 x=3 ");
+	cr_assert_str_eq(names("web/", "web/aa"), "web/b=1 ");
+	cr_assert_str_eq(names("web/", "x"), "");
+	cr_assert_str_eq(under(d, BYTES_LIT("n1")), "2: web/b web/a");
+	cr_assert_str_eq(under(d, BYTES_LIT("n2")), "1: web/a");
+	cr_assert_str_eq(under(d, BYTES_LIT("n")), "none");
+	cr_assert_eq(objects(), 3);
+	cr_assert_eq(txn_begin_read(index_env(rig.index), &txn), 0);
+	cr_assert_eq(index_get(rig.index, txn, FEED, BYTES_LIT("web/a"), &entry), FOUND);
 	cr_assert_eq(entry.place, 20);
-	cr_assert_eq(index_object(f.index, txn, entry.object, &feed, &key, &entry), FOUND);
+	cr_assert_eq(index_object(rig.index, txn, entry.object, &feed, &key, &entry), FOUND);
 	cr_assert(bytes_equal(key, BYTES_LIT("web/a")) && feed == FEED && entry.seq == 2);
-	cr_assert_eq(index_has(f.index, txn, d, BYTES_LIT("n2"), entry.object), FOUND);
-	cr_assert_eq(index_has(f.index, txn, d, BYTES_LIT("n3"), entry.object), NOT_FOUND);
-	cr_assert_eq(index_get(f.index, txn, FEED + 1, BYTES_LIT("web/a"), &entry), NOT_FOUND);
+	cr_assert_eq(index_has(rig.index, txn, d, BYTES_LIT("n2"), entry.object), FOUND);
+	cr_assert_eq(index_has(rig.index, txn, d, BYTES_LIT("n3"), entry.object), NOT_FOUND);
+	cr_assert_eq(index_get(rig.index, txn, FEED + 1, BYTES_LIT("web/a"), &entry), NOT_FOUND);
 	txn_abort(&txn);
-	teardown(&f);
 }
 
 static int no_value(void *arg, struct bytes value, uint64_t count, bool whole)
@@ -93,190 +89,167 @@ static int no_value(void *arg, struct bytes value, uint64_t count, bool whole)
 Test(index, a_value_that_counts_nobody_is_damage)
 {
 	uint8_t room[TERM_KEY_MAX], row[TERM_BYTES + ROW_CRC] = {1};
-	struct fixture f;
 	struct txn *txn;
 
-	setup(&f);
-	begin(&f);
-	uint32_t d = define(&f, "node");
-	cr_assert_eq(index_set_taken(f.index, 1), 0);
+	begin();
+	uint32_t d = define("node");
+	cr_assert_eq(index_set_taken(rig.index, 1), 0);
 	struct bytes key = index_term_key(room, d, BYTES_LIT("n1"));
-	cr_assert_eq(txn_put(index_txn(f.index), INDEX_TERM, key,
+	cr_assert_eq(txn_put(index_txn(rig.index), INDEX_TERM, key,
 			     index_checksum_row(key, row, TERM_BYTES), 0),
 		0);
-	commit(&f);
-	cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
-	cr_assert_eq(index_values(f.index, txn, d, BYTES_NONE, no_value, NULL), ERR_CORRUPT);
+	commit();
+	cr_assert_eq(txn_begin_read(index_env(rig.index), &txn), 0);
+	cr_assert_eq(index_values(rig.index, txn, d, BYTES_NONE, no_value, NULL), ERR_CORRUPT);
 	txn_abort(&txn);
-	teardown(&f);
 }
 
 /* Where a page or a range of the initial state ends with it. */
 Test(index, what_follows_the_longest_key_is_found)
 {
 	char key[JOURNAL_KEY_MAX + 1], from[JOURNAL_KEY_MAX + 8], all[600];
-	struct fixture f;
 
 	memset(key, 'k', JOURNAL_KEY_MAX);
 	key[JOURNAL_KEY_MAX] = 0;
-	setup(&f);
-	begin(&f);
-	put(&f, key, 1, NULL, 0, NULL, 0);
-	put(&f, "l", 2, NULL, 0, NULL, 0);
-	cr_assert_eq(index_set_taken(f.index, 2), 0);
-	commit(&f);
+	begin();
+	put(key, 1, NULL, 0, NULL, 0);
+	put("l", 2, NULL, 0, NULL, 0);
+	cr_assert_eq(index_set_taken(rig.index, 2), 0);
+	commit();
 	(void)snprintf(all, sizeof(all), "%s=1 l=2 ", key);
-	cr_assert_str_eq(names(&f, "", key), all);
+	cr_assert_str_eq(names("", key), all);
 	(void)snprintf(from, sizeof(from), "%s\x01", key);
-	cr_assert_str_eq(names(&f, "", from), "l=2 ");
-	cr_assert_str_eq(names(&f, key, from), "");
-	cr_assert_str_eq(names(&f, "l", from), "l=2 ");
+	cr_assert_str_eq(names("", from), "l=2 ");
+	cr_assert_str_eq(names(key, from), "");
+	cr_assert_str_eq(names("l", from), "l=2 ");
 	from[JOURNAL_KEY_MAX - 1] = 'j';
-	cr_assert_str_eq(names(&f, "", from), all, "less than the key");
-	teardown(&f);
+	cr_assert_str_eq(names("", from), all, "less than the key");
 }
 
 Test(index, an_update_moves_only_what_differs_and_counts_to_nothing_vanish)
 {
-	struct fixture f;
-
-	setup(&f);
-	begin(&f);
-	uint32_t d = define(&f, "node");
+	begin();
+	uint32_t d = define("node");
 	struct index_term a[] = {term(d, "1"), term(d, "2"), term(d, "2")};
 	struct index_term b[] = {term(d, "2"), term(d, "3")};
 
-	put(&f, "o", 1, NULL, 0, a, 3);
-	commit(&f);
-	begin(&f);
-	put(&f, "o", 2, a, 3, b, 2);
-	commit(&f);
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("1")), "none");
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("2")), "1: o");
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("3")), "1: o");
-	cr_assert_str_eq(names(&f, "", ""), "o=2 ");
-	begin(&f);
-	cr_assert_eq(index_remove(f.index, FEED, BYTES_LIT("o"), b, 2), 0);
-	cr_assert_eq(index_remove(f.index, FEED, BYTES_LIT("o"), b, 2), NOT_FOUND);
-	commit(&f);
-	cr_assert_str_eq(names(&f, "", ""), "");
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("2")), "none");
-	cr_assert_eq(objects(&f), 0);
-	teardown(&f);
+	put("o", 1, NULL, 0, a, 3);
+	commit();
+	begin();
+	put("o", 2, a, 3, b, 2);
+	commit();
+	cr_assert_str_eq(under(d, BYTES_LIT("1")), "none");
+	cr_assert_str_eq(under(d, BYTES_LIT("2")), "1: o");
+	cr_assert_str_eq(under(d, BYTES_LIT("3")), "1: o");
+	cr_assert_str_eq(names("", ""), "o=2 ");
+	begin();
+	cr_assert_eq(index_remove(rig.index, FEED, BYTES_LIT("o"), b, 2), 0);
+	cr_assert_eq(index_remove(rig.index, FEED, BYTES_LIT("o"), b, 2), NOT_FOUND);
+	commit();
+	cr_assert_str_eq(names("", ""), "");
+	cr_assert_str_eq(under(d, BYTES_LIT("2")), "none");
+	cr_assert_eq(objects(), 0);
 }
 
 Test(index, a_transaction_sees_its_own_changes_and_may_undo_them)
 {
-	struct fixture f;
 	struct index_entry entry, again;
 
-	setup(&f);
-	begin(&f);
-	uint32_t d = define(&f, "node");
+	begin();
+	uint32_t d = define("node");
 	struct index_term a[] = {term(d, "1")}, b[] = {term(d, "2")};
 
-	cr_assert_eq(index_entry(f.index, FEED, BYTES_LIT("o"), &entry), NOT_FOUND);
-	put(&f, "o", 1, NULL, 0, a, 1);
-	cr_assert_eq(index_entry(f.index, FEED, BYTES_LIT("o"), &entry), FOUND);
-	put(&f, "o", 2, a, 1, b, 1);
-	cr_assert_eq(index_remove(f.index, FEED, BYTES_LIT("o"), b, 1), 0);
-	cr_assert_eq(index_entry(f.index, FEED, BYTES_LIT("o"), &again), NOT_FOUND);
-	put(&f, "o", 3, NULL, 0, a, 1);
-	cr_assert_eq(index_entry(f.index, FEED, BYTES_LIT("o"), &again), FOUND);
+	cr_assert_eq(index_entry(rig.index, FEED, BYTES_LIT("o"), &entry), NOT_FOUND);
+	put("o", 1, NULL, 0, a, 1);
+	cr_assert_eq(index_entry(rig.index, FEED, BYTES_LIT("o"), &entry), FOUND);
+	put("o", 2, a, 1, b, 1);
+	cr_assert_eq(index_remove(rig.index, FEED, BYTES_LIT("o"), b, 1), 0);
+	cr_assert_eq(index_entry(rig.index, FEED, BYTES_LIT("o"), &again), NOT_FOUND);
+	put("o", 3, NULL, 0, a, 1);
+	cr_assert_eq(index_entry(rig.index, FEED, BYTES_LIT("o"), &again), FOUND);
 	cr_assert_neq(entry.object, again.object, "a deleted object's id is not used again");
-	commit(&f);
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("1")), "1: o");
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("2")), "none");
-	cr_assert_eq(objects(&f), 1);
-	begin(&f);
-	cr_assert_eq(index_remove(f.index, FEED, BYTES_LIT("o"), a, 1), 0);
-	put(&f, "o", 4, NULL, 0, b, 1);
-	commit(&f);
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("1")), "none");
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("2")), "1: o");
-	teardown(&f);
+	commit();
+	cr_assert_str_eq(under(d, BYTES_LIT("1")), "1: o");
+	cr_assert_str_eq(under(d, BYTES_LIT("2")), "none");
+	cr_assert_eq(objects(), 1);
+	begin();
+	cr_assert_eq(index_remove(rig.index, FEED, BYTES_LIT("o"), a, 1), 0);
+	put("o", 4, NULL, 0, b, 1);
+	commit();
+	cr_assert_str_eq(under(d, BYTES_LIT("1")), "none");
+	cr_assert_str_eq(under(d, BYTES_LIT("2")), "1: o");
 }
 
 Test(index, an_aborted_transaction_leaves_nothing_behind)
 {
-	struct fixture f;
 	struct index_entry first, second;
 
-	setup(&f);
-	begin(&f);
-	uint32_t d = define(&f, "node");
+	begin();
+	uint32_t d = define("node");
 	struct index_term a[] = {term(d, "1")};
 
-	commit(&f);
-	begin(&f);
-	put(&f, "o", 1, NULL, 0, a, 1);
-	cr_assert_eq(index_entry(f.index, FEED, BYTES_LIT("o"), &first), FOUND);
-	cr_assert_eq(index_flush(f.index), 0);
-	index_abort(f.index);
-	cr_assert_str_eq(names(&f, "", ""), "");
-	begin(&f);
-	put(&f, "p", 1, NULL, 0, a, 1);
-	cr_assert_eq(index_entry(f.index, FEED, BYTES_LIT("p"), &second), FOUND);
+	commit();
+	begin();
+	put("o", 1, NULL, 0, a, 1);
+	cr_assert_eq(index_entry(rig.index, FEED, BYTES_LIT("o"), &first), FOUND);
+	cr_assert_eq(index_flush(rig.index), 0);
+	index_abort(rig.index);
+	cr_assert_str_eq(names("", ""), "");
+	begin();
+	put("p", 1, NULL, 0, a, 1);
+	cr_assert_eq(index_entry(rig.index, FEED, BYTES_LIT("p"), &second), FOUND);
 	cr_assert_eq(first.object, second.object);
-	commit(&f);
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("1")), "1: p");
-	cr_assert_eq(objects(&f), 1);
-	teardown(&f);
+	commit();
+	cr_assert_str_eq(under(d, BYTES_LIT("1")), "1: p");
+	cr_assert_eq(objects(), 1);
 }
 
 Test(index, terms_that_do_not_match_what_is_stored_are_damage)
 {
-	struct fixture f;
-
-	setup(&f);
-	begin(&f);
-	uint32_t d = define(&f, "node");
+	begin();
+	uint32_t d = define("node");
 	struct index_term a[] = {term(d, "1")}, b[] = {term(d, "2")};
 
-	put(&f, "o", 1, NULL, 0, a, 1);
-	put(&f, "p", 2, NULL, 0, b, 1);
-	commit(&f);
-	begin(&f);
-	put(&f, "o", 3, b, 1, NULL, 0);
-	cr_assert_eq(index_commit(f.index), ERR_CORRUPT);
-	begin(&f);
-	put(&f, "o", 3, NULL, 0, a, 1);
-	cr_assert_eq(index_flush(f.index), ERR_CORRUPT);
-	cr_assert_eq(index_commit(f.index), ERR_CORRUPT, "the first error stays");
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("1")), "1: o");
-	teardown(&f);
+	put("o", 1, NULL, 0, a, 1);
+	put("p", 2, NULL, 0, b, 1);
+	commit();
+	begin();
+	put("o", 3, b, 1, NULL, 0);
+	cr_assert_eq(index_commit(rig.index), ERR_CORRUPT);
+	begin();
+	put("o", 3, NULL, 0, a, 1);
+	cr_assert_eq(index_flush(rig.index), ERR_CORRUPT);
+	cr_assert_eq(index_commit(rig.index), ERR_CORRUPT, "the first error stays");
+	cr_assert_str_eq(under(d, BYTES_LIT("1")), "1: o");
 }
 
 Test(index, long_values_are_kept_as_beginning_and_hash_and_never_meet_short_ones)
 {
-	struct fixture f;
 	char text[2000];
 	struct bytes longer, other, kept;
 
-	setup(&f);
 	memset(text, 'a', sizeof(text));
 	longer = BYTES(text, INDEX_VALUE_MAX + 16);
 	other = BYTES(text, INDEX_VALUE_MAX + 17);
 	kept = BYTES(text, INDEX_VALUE_MAX);
-	begin(&f);
-	uint32_t d = define(&f, "node");
+	begin();
+	uint32_t d = define("node");
 	struct index_term a[] = {{d, longer}, {d, other}, {d, kept}},
 			  b[] = {{d, BYTES(text, 2000)}};
 
-	put(&f, "o", 1, NULL, 0, a, 3);
-	put(&f, "p", 2, NULL, 0, b, 1);
-	commit(&f);
-	cr_assert_str_eq(under(&f, d, longer), "1: o");
-	cr_assert_str_eq(under(&f, d, other), "1: o");
-	cr_assert_str_eq(under(&f, d, kept), "1: o");
-	cr_assert_str_eq(under(&f, d, b[0].value), "1: p");
-	cr_assert_str_eq(under(&f, d, BYTES(text, INDEX_VALUE_MAX - 1)), "none");
-	begin(&f);
-	put(&f, "o", 3, a, 3, NULL, 0);
-	commit(&f);
-	cr_assert_str_eq(under(&f, d, longer), "none");
-	cr_assert_str_eq(under(&f, d, b[0].value), "1: p");
-	teardown(&f);
+	put("o", 1, NULL, 0, a, 3);
+	put("p", 2, NULL, 0, b, 1);
+	commit();
+	cr_assert_str_eq(under(d, longer), "1: o");
+	cr_assert_str_eq(under(d, other), "1: o");
+	cr_assert_str_eq(under(d, kept), "1: o");
+	cr_assert_str_eq(under(d, b[0].value), "1: p");
+	cr_assert_str_eq(under(d, BYTES(text, INDEX_VALUE_MAX - 1)), "none");
+	begin();
+	put("o", 3, a, 3, NULL, 0);
+	commit();
+	cr_assert_str_eq(under(d, longer), "none");
+	cr_assert_str_eq(under(d, b[0].value), "1: p");
 }
 
 static int count_value(void *arg, struct bytes value, uint64_t count, bool whole)
@@ -288,87 +261,78 @@ static int count_value(void *arg, struct bytes value, uint64_t count, bool whole
 
 Test(index, values_come_in_byte_order_with_their_counts)
 {
-	struct fixture f;
 	struct buf text = BUF_INIT;
 	struct txn *txn;
 	char large[600];
 
-	setup(&f);
 	memset(large, 'n', sizeof(large));
-	begin(&f);
-	uint32_t d = define(&f, "node"), e = define(&f, "zone");
+	begin();
+	uint32_t d = define("node"), e = define("zone");
 	struct index_term a[] = {
 		term(d, "n2"), term(d, "n1"), term(e, "n3"), {d, BYTES(large, 600)}};
 
-	put(&f, "o", 1, NULL, 0, a, 4);
-	put(&f, "p", 2, NULL, 0, a + 1, 2);
-	commit(&f);
-	cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
-	cr_assert_eq(index_values(f.index, txn, d, BYTES_NONE, count_value, &text), 0);
+	put("o", 1, NULL, 0, a, 4);
+	put("p", 2, NULL, 0, a + 1, 2);
+	commit();
+	cr_assert_eq(txn_begin_read(index_env(rig.index), &txn), 0);
+	cr_assert_eq(index_values(rig.index, txn, d, BYTES_NONE, count_value, &text), 0);
 	cr_assert_str_eq(buf_cstr(&text), "n1=2 n2=1 nnnn...=1 ");
 	buf_reset(&text);
-	cr_assert_eq(index_values(f.index, txn, d, BYTES_LIT("n2"), count_value, &text), 0);
+	cr_assert_eq(index_values(rig.index, txn, d, BYTES_LIT("n2"), count_value, &text), 0);
 	cr_assert_str_eq(buf_cstr(&text), "n2=1 ");
 	buf_reset(&text);
-	cr_assert_eq(index_values(f.index, txn, d, BYTES(large, 600), count_value, &text), 0);
+	cr_assert_eq(index_values(rig.index, txn, d, BYTES(large, 600), count_value, &text), 0);
 	cr_assert_str_eq(buf_cstr(&text), "nnnn...=1 ");
 	txn_abort(&txn);
 	buf_release(&text);
-	teardown(&f);
 }
 
 Test(index, a_removed_feed_goes_without_bodies)
 {
-	struct fixture f;
-
-	setup(&f);
-	begin(&f);
-	uint32_t d = define(&f, "node");
+	begin();
+	uint32_t d = define("node");
 	struct index_term a[] = {term(d, "1")};
 
 	for (int i = 0; i < 50; i++) {
 		char key[16];
 
 		(void)snprintf(key, sizeof(key), "k%02d", i);
-		put(&f, key, 1, NULL, 0, a, 1);
+		put(key, 1, NULL, 0, a, 1);
 	}
-	commit(&f);
+	commit();
 	int r;
 	unsigned slices = 0;
 
 	do {
-		begin(&f);
-		r = index_feed_drop(f.index, FEED, 20);
-		commit(&f);
+		begin();
+		r = index_feed_drop(rig.index, FEED, 20);
+		commit();
 		slices++;
 	} while (r == AGAIN);
 	cr_assert_eq(r, 0);
 	cr_assert_geq(slices, 3);
-	cr_assert_eq(definitions(&f), 0);
-	cr_assert_eq(objects(&f), UINT64_MAX, "the row is gone");
-	cr_assert_str_eq(names(&f, "", ""), "");
+	cr_assert_eq(definitions(), 0);
+	cr_assert_eq(objects(), UINT64_MAX, "the row is gone");
+	cr_assert_str_eq(names("", ""), "");
 	struct txn *txn;
 	uint64_t left;
 
-	cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
+	cr_assert_eq(txn_begin_read(index_env(rig.index), &txn), 0);
 	for (unsigned db = 0; db < 4; db++) {
 		cr_assert_eq(txn_count(txn, db, &left), 0);
 		cr_assert_eq(left, 0);
 	}
 	txn_abort(&txn);
-	teardown(&f);
 }
 
 Test(index, large_transactions_are_flushed_in_between_and_stay_whole)
 {
-	struct fixture f;
 	char key[32], value[16][24];
 	struct index_term terms[16];
 	enum { N = 30000 };
 
-	setup(&f);
-	begin(&f);
-	uint32_t d = define(&f, "node");
+	begin();
+	uint32_t d = define("node");
 
 	for (int i = 0; i < N; i++) {
 		(void)snprintf(key, sizeof(key), "ns%d/pod-%06d", i % 7, i);
@@ -376,22 +340,22 @@ Test(index, large_transactions_are_flushed_in_between_and_stay_whole)
 			(void)snprintf(value[t], sizeof(value[t]), "t%d-%d", t, i % (1 << t));
 			terms[t] = term(d, value[t]);
 		}
-		put(&f, key, (uint64_t)i + 1, NULL, 0, terms, 16);
+		put(key, (uint64_t)i + 1, NULL, 0, terms, 16);
 	}
-	cr_assert_eq(index_set_taken(f.index, N), 0);
-	commit(&f);
-	cr_assert_eq(objects(&f), N);
+	cr_assert_eq(index_set_taken(rig.index, N), 0);
+	commit();
+	cr_assert_eq(objects(), N);
 	struct txn *txn;
 	uint64_t n;
 
-	cr_assert_eq(txn_begin_read(index_env(f.index), &txn), 0);
+	cr_assert_eq(txn_begin_read(index_env(rig.index), &txn), 0);
 	for (int t = 0; t < 16; t++) {
 		struct index_walk *walk;
 		uint64_t object, found = 0;
 
 		(void)snprintf(value[t], sizeof(value[t]), "t%d-0", t);
 		cr_assert_eq(
-			index_postings(f.index, txn, d, bytes_str(value[t]), &n, &walk), FOUND);
+			index_postings(rig.index, txn, d, bytes_str(value[t]), &n, &walk), FOUND);
 		while (index_walk_next_id(walk, &object) == FOUND)
 			cr_assert_eq(object, 1 + (found++ << t));
 		cr_assert_eq(found, n);
@@ -399,36 +363,32 @@ Test(index, large_transactions_are_flushed_in_between_and_stay_whole)
 		index_walk_close(&walk);
 	}
 	txn_abort(&txn);
-	cr_assert_eq(strncmp(under(&f, d, BYTES_LIT("t15-5")), "1: ns5/pod-000005", 17), 0);
-	teardown(&f);
+	cr_assert_eq(strncmp(under(d, BYTES_LIT("t15-5")), "1: ns5/pod-000005", 17), 0);
 }
 
 Test(index, it_is_found_again_as_published_and_not_before)
 {
-	struct fixture f;
 	struct index *reader = NULL;
 	struct index_meta meta;
 	struct txn *txn;
 
-	setup(&f);
-	cr_assert_eq(index_open_read(f.home, &reader), NOT_FOUND);
-	begin(&f);
-	put(&f, "o", 1, NULL, 0, NULL, 0);
-	cr_assert_eq(index_set_taken(f.index, 5), 0);
-	commit(&f);
-	cr_assert_eq(index_publish(f.index, f.home), 0, "%s", err_text(-1));
-	cr_assert_eq(index_open_read(f.home, &reader), 0, "%s", err_text(-1));
+	cr_assert_eq(index_open_read(rig.home, &reader), NOT_FOUND);
+	begin();
+	put("o", 1, NULL, 0, NULL, 0);
+	cr_assert_eq(index_set_taken(rig.index, 5), 0);
+	commit();
+	cr_assert_eq(index_publish(rig.index, rig.home), 0, "%s", err_text(-1));
+	cr_assert_eq(index_open_read(rig.home, &reader), 0, "%s", err_text(-1));
 	cr_assert_eq(txn_begin_read(index_env(reader), &txn), 0);
 	cr_assert_eq(index_meta(reader, txn, &meta), 0);
-	cr_assert(meta.taken == 5 && !meta.building && !memcmp(meta.journal, f.uuid, 16));
+	cr_assert(meta.taken == 5 && !meta.building && !memcmp(meta.journal, rig.uuid, 16));
 	txn_abort(&txn);
 	index_close(&reader);
-	index_close(&f.index);
-	cr_assert_eq(index_open_write(f.home, &small, &f.index), 0, "%s", err_text(-1));
-	cr_assert_str_eq(names(&f, "", ""), "o=1 ");
-	begin(&f);
-	put(&f, "p", 6, NULL, 0, NULL, 0);
-	commit(&f);
-	cr_assert_str_eq(names(&f, "", ""), "o=1 p=6 ");
-	teardown(&f);
+	index_close(&rig.index);
+	cr_assert_eq(index_open_write(rig.home, &small, &rig.index), 0, "%s", err_text(-1));
+	cr_assert_str_eq(names("", ""), "o=1 ");
+	begin();
+	put("p", 6, NULL, 0, NULL, 0);
+	commit();
+	cr_assert_str_eq(names("", ""), "o=1 p=6 ");
 }

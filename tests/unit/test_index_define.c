@@ -5,6 +5,8 @@
 
 #include "tests/unit/index_rig.h"
 
+TestSuite(index, .init = setup, .fini = teardown);
+
 struct backfill {
 	uint32_t definition;
 	struct index_term terms[1];
@@ -27,48 +29,45 @@ static int key_as_term(void *arg, const struct index_entry *entry, uint32_t feed
 
 /* Makes the objects a to f, and then, in the same transaction, the definition `late`. Returns its
  * id. */
-static uint32_t define_late(struct fixture *f)
+static uint32_t define_late(void)
 {
-	setup(f);
-	begin(f);
+	begin();
 	for (const char *key = "abcdef"; *key; key++)
-		put(f, (char[]){*key, 0}, 1, NULL, 0, NULL, 0);
-	commit(f);
-	begin(f);
-	return define(f, "late");
+		put((char[]){*key, 0}, 1, NULL, 0, NULL, 0);
+	commit();
+	begin();
+	return define("late");
 }
 
 Test(index, a_new_definition_is_filled_in_slices_while_changes_go_on)
 {
-	struct fixture f;
 	struct backfill fill = {0};
 
-	uint32_t d = fill.definition = define_late(&f);
+	uint32_t d = fill.definition = define_late();
 	struct index_term a[] = {term(d, "a")}, f_[] = {term(d, "f")}, g[] = {term(d, "g")};
 
-	cr_assert_eq(index_backfill(f.index, d, 3, key_as_term, &fill), AGAIN);
-	commit(&f);
-	cr_assert_eq(definitions(&f), 1);
+	cr_assert_eq(index_backfill(rig.index, d, 3, key_as_term, &fill), AGAIN);
+	commit();
+	cr_assert_eq(definitions(), 1);
 	cr_assert_eq(defined.filled, 3);
-	begin(&f);
+	begin();
 	/* Changes below the filled range are entered, others are left to the filling. */
-	cr_assert_eq(index_remove(f.index, FEED, BYTES_LIT("a"), a, 1), 0);
-	put(&f, "f", 2, f_, 1, f_, 1);
-	put(&f, "g", 3, NULL, 0, g, 1);
-	cr_assert_eq(index_backfill(f.index, d, 3, key_as_term, &fill), AGAIN);
-	commit(&f);
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("a")), "none");
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("b")), "1: b");
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("g")), "none");
-	begin(&f);
-	cr_assert_eq(index_backfill(f.index, d, 3, key_as_term, &fill), 0);
-	commit(&f);
-	cr_assert_eq(definitions(&f), 1);
+	cr_assert_eq(index_remove(rig.index, FEED, BYTES_LIT("a"), a, 1), 0);
+	put("f", 2, f_, 1, f_, 1);
+	put("g", 3, NULL, 0, g, 1);
+	cr_assert_eq(index_backfill(rig.index, d, 3, key_as_term, &fill), AGAIN);
+	commit();
+	cr_assert_str_eq(under(d, BYTES_LIT("a")), "none");
+	cr_assert_str_eq(under(d, BYTES_LIT("b")), "1: b");
+	cr_assert_str_eq(under(d, BYTES_LIT("g")), "none");
+	begin();
+	cr_assert_eq(index_backfill(rig.index, d, 3, key_as_term, &fill), 0);
+	commit();
+	cr_assert_eq(definitions(), 1);
 	cr_assert_eq(defined.filled, INDEX_READY);
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("f")), "1: f");
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("g")), "1: g");
+	cr_assert_str_eq(under(d, BYTES_LIT("f")), "1: f");
+	cr_assert_str_eq(under(d, BYTES_LIT("g")), "1: g");
 	cr_assert_eq(fill.calls, 7);
-	teardown(&f);
 }
 
 struct unfilled {
@@ -87,40 +86,36 @@ static int count_unfilled(void *arg, const struct index_entry *entry)
 
 Test(index, the_objects_of_the_next_slice_are_known_before_it)
 {
-	struct fixture f;
 	struct backfill fill = {0};
 	struct unfilled all = {.most = 9}, three = {.most = 3}, none = {.most = 9};
 	size_t n;
 
-	uint32_t d = fill.definition = define_late(&f);
+	uint32_t d = fill.definition = define_late();
 
-	cr_assert_eq(index_backfill(f.index, d, 1, key_as_term, &fill), AGAIN);
-	commit(&f);
-	begin(&f);
-	cr_assert_eq(index_each_unfilled(f.index, d, 9, count_unfilled, &all, &n), 0);
+	cr_assert_eq(index_backfill(rig.index, d, 1, key_as_term, &fill), AGAIN);
+	commit();
+	begin();
+	cr_assert_eq(index_each_unfilled(rig.index, d, 9, count_unfilled, &all, &n), 0);
 	cr_assert(all.calls == 5 && n == 5);
-	cr_assert_eq(index_each_unfilled(f.index, d, 9, count_unfilled, &three, &n), 0);
+	cr_assert_eq(index_each_unfilled(rig.index, d, 9, count_unfilled, &three, &n), 0);
 	cr_assert(three.calls == 3 && n == 3);
-	cr_assert_eq(index_each_unfilled(f.index, d, 2, count_unfilled, &none, &n), 0);
+	cr_assert_eq(index_each_unfilled(rig.index, d, 2, count_unfilled, &none, &n), 0);
 	cr_assert(none.calls == 2 && n == 2);
-	cr_assert_eq(index_backfill(f.index, d, 9, key_as_term, &fill), 0);
-	commit(&f);
-	begin(&f);
+	cr_assert_eq(index_backfill(rig.index, d, 9, key_as_term, &fill), 0);
+	commit();
+	begin();
 	none = (struct unfilled){.most = 9};
-	cr_assert_eq(index_each_unfilled(f.index, d, 9, count_unfilled, &none, &n), 0);
+	cr_assert_eq(index_each_unfilled(rig.index, d, 9, count_unfilled, &none, &n), 0);
 	cr_assert(none.calls == 0 && n == 0);
-	commit(&f);
-	teardown(&f);
+	commit();
 }
 
 Test(index, a_definition_is_taken_out_in_slices_and_its_id_not_used_again)
 {
-	struct fixture f;
 	unsigned slices = 1;
 
-	setup(&f);
-	begin(&f);
-	uint32_t d = define(&f, "node"), e = define(&f, "zone");
+	begin();
+	uint32_t d = define("node"), e = define("zone");
 	struct index_term a[] = {term(d, "1"), term(e, "1")};
 
 	for (int i = 49; i >= 0;
@@ -129,26 +124,25 @@ Test(index, a_definition_is_taken_out_in_slices_and_its_id_not_used_again)
 
 		(void)snprintf(key, sizeof(key), "k%02d", i);
 		a[0] = term(d, key);
-		put(&f, key, 1, NULL, 0, a, 2);
+		put(key, 1, NULL, 0, a, 2);
 	}
 	a[0] = term(d, "k00");
-	commit(&f);
-	begin(&f);
-	while (index_undefine(f.index, d, 20) == AGAIN) {
-		commit(&f);
+	commit();
+	begin();
+	while (index_undefine(rig.index, d, 20) == AGAIN) {
+		commit();
 		slices++;
-		begin(&f);
-		put(&f, "k00", slices, a, 2, a + 1, 1); /* its terms are let alone meanwhile */
-		put(&f, "k00", slices, a + 1, 1, a, 2);
+		begin();
+		put("k00", slices, a, 2, a + 1, 1); /* its terms are let alone meanwhile */
+		put("k00", slices, a + 1, 1, a, 2);
 	}
-	commit(&f);
+	commit();
 	cr_assert_eq(slices, 6);
-	cr_assert_eq(definitions(&f), 1);
+	cr_assert_eq(definitions(), 1);
 	cr_assert_eq(defined.id, e);
-	cr_assert_str_eq(under(&f, d, BYTES_LIT("k49")), "none");
-	cr_assert_eq(strncmp(under(&f, e, BYTES_LIT("1")), "50:", 3), 0);
-	begin(&f);
-	cr_assert_gt(define(&f, "node"), e);
-	commit(&f);
-	teardown(&f);
+	cr_assert_str_eq(under(d, BYTES_LIT("k49")), "none");
+	cr_assert_eq(strncmp(under(e, BYTES_LIT("1")), "50:", 3), 0);
+	begin();
+	cr_assert_gt(define("node"), e);
+	commit();
 }

@@ -7,6 +7,8 @@
 #include "store/index/index_internal.h"
 #include "tests/unit/index_rig.h"
 
+TestSuite(postings, .init = setup, .fini = teardown);
+
 enum { IDS = 4000, TERMS = 3, CHANGES = 600 };
 
 static uint64_t random_state = 7;
@@ -18,28 +20,27 @@ static uint64_t random_below(uint64_t n)
 }
 
 /* Changes a term in the open transaction, as one flush does. */
-static int change(struct fixture *f, uint64_t term, bool is_new,
-	const struct change_posting *changes, size_t n)
+static int change(uint64_t term, bool is_new, const struct change_posting *changes, size_t n)
 {
 	CLEANUP(postings_release) struct postings_writer writer = {0};
 
-	cr_assert_eq(cursor_open(index_txn(f->index), INDEX_POSTING, &writer.cursor), 0);
+	cr_assert_eq(cursor_open(index_txn(rig.index), INDEX_POSTING, &writer.cursor), 0);
 	return postings_change(&writer, term, is_new, changes, n);
 }
 
 /* Adds, or removes, the ids from FIRST on in steps. */
-static int change_run(struct fixture *f, uint64_t term, bool is_new, int delta, uint64_t first,
-	uint64_t step, size_t n)
+static int change_run(
+	uint64_t term, bool is_new, int delta, uint64_t first, uint64_t step, size_t n)
 {
 	AUTO_FREE struct change_posting *changes = calloc(n, sizeof(*changes));
 
 	for (size_t i = 0; i < n; i++)
 		changes[i] = (struct change_posting){.object = first + i * step, .delta = delta};
-	return change(f, term, is_new, changes, n);
+	return change(term, is_new, changes, n);
 }
 
 /* Checks that the rows of TERM have exactly the ids of HELD; returns the number of rows. */
-static size_t assert_holds(struct fixture *f, uint64_t term, const bool held[IDS])
+static size_t assert_holds(uint64_t term, const bool held[IDS])
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct postings_block block;
@@ -47,7 +48,7 @@ static size_t assert_holds(struct fixture *f, uint64_t term, const bool held[IDS
 	uint8_t from[POSTING_KEY];
 	size_t rows = 0, id = 0;
 
-	cr_assert_eq(cursor_open(index_txn(f->index), INDEX_POSTING, &cursor), 0);
+	cr_assert_eq(cursor_open(index_txn(rig.index), INDEX_POSTING, &cursor), 0);
 	int r = cursor_seek(cursor, index_posting_key(from, term, 0), &key, &value);
 	for (; r == FOUND; r = cursor_next(cursor, &key, &value)) {
 		cr_assert_eq(postings_read(key, value, &block), 0);
@@ -66,7 +67,7 @@ static size_t assert_holds(struct fixture *f, uint64_t term, const bool held[IDS
 	for (size_t i = 0; i < 50; i++) {
 		id = random_below(IDS);
 		cr_assert_eq(
-			postings_has(index_txn(f->index), term, id), held[id] ? FOUND : NOT_FOUND);
+			postings_has(index_txn(rig.index), term, id), held[id] ? FOUND : NOT_FOUND);
 	}
 	return rows;
 }
@@ -76,10 +77,8 @@ Test(postings, they_are_what_the_changes_make_of_them)
 {
 	static bool held[TERMS + 1][IDS];
 	struct change_posting changes[CHANGES];
-	struct fixture f;
 
-	setup(&f);
-	begin(&f);
+	begin();
 	for (int round = 0; round < 600; round++) {
 		uint64_t term = 1 + random_below(TERMS), from = random_below(IDS);
 		size_t n = 0, most = 1 + random_below(round % 3 ? 20 : CHANGES);
@@ -92,70 +91,58 @@ Test(postings, they_are_what_the_changes_make_of_them)
 			changes[n++] =
 				(struct change_posting){.object = id, .delta = growing ? 1 : -1};
 		}
-		cr_assert_eq(change(&f, term, false, changes, n), 0, "%s", err_text(-1));
-		(void)assert_holds(&f, term, held[term]);
+		cr_assert_eq(change(term, false, changes, n), 0, "%s", err_text(-1));
+		(void)assert_holds(term, held[term]);
 	}
 	for (uint64_t term = 1; term <= TERMS; term++)
-		(void)assert_holds(&f, term, held[term]);
-	teardown(&f);
+		(void)assert_holds(term, held[term]);
 }
 
-static uint64_t rows_of_all(struct fixture *f)
+static uint64_t rows_of_all(void)
 {
 	uint64_t n;
 
-	cr_assert_eq(txn_count(index_txn(f->index), INDEX_POSTING, &n), 0);
+	cr_assert_eq(txn_count(index_txn(rig.index), INDEX_POSTING, &n), 0);
 	return n;
 }
 
 Test(postings, blocks_are_filled_at_the_end_divided_within_and_joined_when_small)
 {
-	struct fixture f;
-
-	setup(&f);
-	begin(&f);
-	cr_assert_eq(change_run(&f, 5, true, 1, 1, 2, 10 * POSTINGS_MOST), 0);
-	cr_assert_eq(rows_of_all(&f), 10);
-	cr_assert_eq(change_run(&f, 5, false, 1, 1 + 20 * POSTINGS_MOST, 2, 1), 0);
-	cr_assert_eq(rows_of_all(&f), 11, "one after the end");
-	cr_assert_eq(change_run(&f, 5, false, 1, 2, 2, 1), 0);
-	cr_assert_eq(rows_of_all(&f), 12, "the first one was full");
-	cr_assert_eq(change_run(&f, 5, false, -1, 1, 2, 9 * POSTINGS_MOST), 0);
-	cr_assert_leq(rows_of_all(&f), 3);
-	cr_assert_eq(change_run(&f, 5, false, -1, 1 + 18 * POSTINGS_MOST, 2, POSTINGS_MOST + 1), 0);
-	cr_assert_eq(change_run(&f, 5, false, -1, 2, 2, 1), 0);
-	cr_assert_eq(rows_of_all(&f), 0);
-	teardown(&f);
+	begin();
+	cr_assert_eq(change_run(5, true, 1, 1, 2, 10 * POSTINGS_MOST), 0);
+	cr_assert_eq(rows_of_all(), 10);
+	cr_assert_eq(change_run(5, false, 1, 1 + 20 * POSTINGS_MOST, 2, 1), 0);
+	cr_assert_eq(rows_of_all(), 11, "one after the end");
+	cr_assert_eq(change_run(5, false, 1, 2, 2, 1), 0);
+	cr_assert_eq(rows_of_all(), 12, "the first one was full");
+	cr_assert_eq(change_run(5, false, -1, 1, 2, 9 * POSTINGS_MOST), 0);
+	cr_assert_leq(rows_of_all(), 3);
+	cr_assert_eq(change_run(5, false, -1, 1 + 18 * POSTINGS_MOST, 2, POSTINGS_MOST + 1), 0);
+	cr_assert_eq(change_run(5, false, -1, 2, 2, 1), 0);
+	cr_assert_eq(rows_of_all(), 0);
 }
 
 Test(postings, ids_that_are_far_from_each_other_are_in_blocks_of_their_own)
 {
 	const uint64_t far = (UINT64_C(1) << 32) - 1;
-	struct fixture f;
 
-	setup(&f);
-	begin(&f);
-	cr_assert_eq(change_run(&f, 1, true, 1, 1, far, 7), 0);
-	cr_assert_eq(rows_of_all(&f), 4);
+	begin();
+	cr_assert_eq(change_run(1, true, 1, 1, far, 7), 0);
+	cr_assert_eq(rows_of_all(), 4);
 	for (uint64_t i = 0; i < 7; i++) {
-		cr_assert_eq(postings_has(index_txn(f.index), 1, 1 + i * far), FOUND);
-		cr_assert_eq(postings_has(index_txn(f.index), 1, 2 + i * far), NOT_FOUND);
+		cr_assert_eq(postings_has(index_txn(rig.index), 1, 1 + i * far), FOUND);
+		cr_assert_eq(postings_has(index_txn(rig.index), 1, 2 + i * far), NOT_FOUND);
 	}
-	cr_assert_eq(postings_has(index_txn(f.index), 2, 1), NOT_FOUND);
-	teardown(&f);
+	cr_assert_eq(postings_has(index_txn(rig.index), 2, 1), NOT_FOUND);
 }
 
 Test(postings, a_change_that_does_not_fit_is_damage)
 {
-	struct fixture f;
-
-	setup(&f);
-	begin(&f);
-	cr_assert_eq(change_run(&f, 1, true, 1, 10, 10, 5), 0);
-	cr_assert_eq(change_run(&f, 1, false, 1, 20, 10, 1), ERR_CORRUPT, "it is there");
-	cr_assert_eq(change_run(&f, 1, false, -1, 21, 10, 1), ERR_CORRUPT, "it is not");
-	cr_assert_eq(change_run(&f, 2, false, -1, 10, 10, 1), ERR_CORRUPT, "nor is its term");
-	teardown(&f);
+	begin();
+	cr_assert_eq(change_run(1, true, 1, 10, 10, 5), 0);
+	cr_assert_eq(change_run(1, false, 1, 20, 10, 1), ERR_CORRUPT, "it is there");
+	cr_assert_eq(change_run(1, false, -1, 21, 10, 1), ERR_CORRUPT, "it is not");
+	cr_assert_eq(change_run(2, false, -1, 10, 10, 1), ERR_CORRUPT, "nor is its term");
 }
 
 Test(postings, a_damaged_row_is_an_error)
@@ -165,7 +152,6 @@ Test(postings, a_damaged_row_is_an_error)
 	uint8_t room[POSTING_KEY + 1] = {0};
 	struct bytes key = BYTES(room, POSTING_KEY), longer = BYTES(room, POSTING_KEY + 1);
 	struct postings_block block;
-	struct fixture f;
 
 	cr_assert_eq(postings_read(key, index_checksum_row(key, back, 8), &block), 0);
 	cr_assert_eq(
@@ -174,13 +160,11 @@ Test(postings, a_damaged_row_is_an_error)
 	cr_assert_eq(
 		postings_read(key, index_checksum_row(key, large, sizeof(large) - ROW_CRC), &block),
 		ERR_CORRUPT);
-	setup(&f);
-	begin(&f);
+	begin();
 	key = index_posting_key(room, 1, 10);
 	back[7] = 0; /* the checksum of 7 bytes began there */
-	cr_assert_eq(txn_put(index_txn(f.index), INDEX_POSTING, key,
+	cr_assert_eq(txn_put(index_txn(rig.index), INDEX_POSTING, key,
 			     index_checksum_row(key, back, 8), 0),
 		0);
-	cr_assert_eq(change_run(&f, 1, false, 1, 20, 1, 1), ERR_CORRUPT, "its ids do not ascend");
-	teardown(&f);
+	cr_assert_eq(change_run(1, false, 1, 20, 1, 1), ERR_CORRUPT, "its ids do not ascend");
 }
