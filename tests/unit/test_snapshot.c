@@ -16,19 +16,20 @@
 #include "common/proc.h"
 #include "common/value/value.h"
 #include "store/read/snapshot_internal.h"
-#include "tests/unit/ok.h"
 #include "tests/unit/scratch.h"
-#include "tests/unit/small_store.h"
+#include "tests/unit/snapshot_rig.h"
 
-static const struct store_options checking = {.check = true};
+TestSuite(snapshot, .init = set_up, .fini = tear_down);
+/* The store comes later. */
+TestSuite(early_snapshot, .fini = tear_down);
 
-/* The node of an object as the snapshot sees it, "" when it is not there. */
-static const char *node_of(struct snapshot *snapshot, uint32_t feed, const char *key)
+/* The node of an object as READER sees it, "" when it is not there. */
+static const char *node_in(struct snapshot *reader, const char *key)
 {
 	static char text[64];
 	struct record record;
 	struct bytes node;
-	int r = snapshot_get(snapshot, feed, bytes_str(key), &record);
+	int r = snapshot_get(reader, s.feed, bytes_str(key), &record);
 
 	if (r == NOT_FOUND)
 		return "";
@@ -38,58 +39,49 @@ static const char *node_of(struct snapshot *snapshot, uint32_t feed, const char 
 	return text;
 }
 
+static const char *node_of(const char *key)
+{
+	return node_in(snapshot, key);
+}
+
 Test(snapshot, sees_one_instant_until_it_is_renewed)
 {
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot;
-
-	small_store_open(&s);
 	uint64_t a = small_store_put(&s, "web/a", "n1", 0);
+
 	small_store_take(&s);
-	OK(store_open(s.path, &checking, &store));
-	OK(snapshot_open(store, &snapshot));
+	open_snapshot();
 	cr_assert_eq(snapshot_taken(snapshot), a);
 	cr_assert_eq(snapshot_visible(snapshot, s.feed), a);
 	cr_assert_eq(snapshot_visible(snapshot, s.feed + 1), 0);
-	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1");
+	cr_assert_str_eq(node_of("web/a"), "n1");
 	uint64_t b = small_store_put(&s, "web/a", "n2", 0);
 	(void)small_store_put(&s, "web/b", "n3", 5000);
 	small_store_take(&s);
-	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1");
-	cr_assert_str_eq(node_of(snapshot, s.feed, "web/b"), "");
+	cr_assert_str_eq(node_of("web/a"), "n1");
+	cr_assert_str_eq(node_of("web/b"), "");
 	OK(snapshot_renew(snapshot));
-	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n2");
-	cr_assert_str_eq(node_of(snapshot, s.feed, "web/b"), "n3", "a body with a place");
+	cr_assert_str_eq(node_of("web/a"), "n2");
+	cr_assert_str_eq(node_of("web/b"), "n3", "a body with a place");
 	OK(snapshot_reset(snapshot));
 	(void)small_store_delete(&s, "web/a");
 	small_store_take(&s);
 	OK(snapshot_renew(snapshot));
 	struct record record;
 
-	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "");
+	cr_assert_str_eq(node_of("web/a"), "");
 	cr_assert_eq(snapshot_version(snapshot, b, &record), FOUND, "history is still there");
 	cr_assert_eq(snapshot_version(snapshot, b + 100, &record), NOT_FOUND);
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
 }
 
 Test(snapshot, process_that_has_become_another_user_learns_whose_the_store_is)
 {
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot;
-
 	if (geteuid() != 0) {
 		cr_assert_neq(access("/", W_OK), 0, "another uid takes root");
 		return;
 	}
-	small_store_open(&s);
 	(void)small_store_put(&s, "web/a", "n1", 0);
 	small_store_take(&s);
-	OK(store_open(s.path, &checking, &store));
-	OK(snapshot_open(store, &snapshot));
+	open_snapshot();
 	cr_assert_eq(chmod(scratch(), 0755), 0);
 	cr_assert_eq(seteuid(65534), 0);
 	int r = 0;
@@ -101,67 +93,53 @@ Test(snapshot, process_that_has_become_another_user_learns_whose_the_store_is)
 	cr_assert_eq(prctl(PR_SET_DUMPABLE, 1), 0); /* for the leak check */
 	cr_assert_eq(r, -EACCES, "%d", r);
 	cr_assert(strstr(err_text(r), "user 65534 may not read the store"), "%s", err_text(r));
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
 }
 
 Test(snapshot, shows_a_list_whole_or_not_at_all)
 {
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot;
-
-	small_store_open(&s);
 	(void)small_store_put(&s, "web/a", "n1", 0);
 	uint64_t begin = small_store_list_begin(&s);
 
 	(void)small_store_put(&s, "web/a", "n2", 0);
 	small_store_take(&s);
-	OK(store_open(s.path, &checking, &store));
-	OK(snapshot_open(store, &snapshot));
+	open_snapshot();
 	cr_assert_eq(snapshot_visible(snapshot, s.feed), begin - 1);
 	cr_assert_eq(snapshot_taken(snapshot), begin + 1);
-	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1");
+	cr_assert_str_eq(node_of("web/a"), "n1");
 	uint64_t end = small_store_list_end(&s);
 
 	small_store_take(&s);
 	OK(snapshot_renew(snapshot));
 	cr_assert_eq(snapshot_visible(snapshot, s.feed), end);
-	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n2");
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
+	cr_assert_str_eq(node_of("web/a"), "n2");
 }
 
 /* A second index generation, made from the log and published beside the first. */
-static void rebuild(struct small_store *s)
+static void rebuild(void)
 {
 	struct index_options options = {.map_bytes = 64u << 20};
 	struct index *fresh;
-	struct index *old = s->index;
+	struct index *old = s.index;
 	uint32_t id;
 
-	OK(index_create(s->home, &options, journal_uuid(s->journal), 0, &fresh));
-	s->index = fresh;
-	OK(index_begin(s->index));
-	OK(index_define(s->index, s->feed, INDEX_NAMESPACE, "", &id));
-	OK(index_define(s->index, s->feed, INDEX_LABEL, "", &id));
-	OK(index_define(s->index, s->feed, "node", "spec.nodeName", &id));
-	struct index_feed feed = {.feed = s->feed, .listed = 3}; /* may be trimmed from the log */
+	OK(index_create(s.home, &options, journal_uuid(s.journal), 0, &fresh));
+	s.index = fresh;
+	OK(index_begin(s.index));
+	OK(index_define(s.index, s.feed, INDEX_NAMESPACE, "", &id));
+	OK(index_define(s.index, s.feed, INDEX_LABEL, "", &id));
+	OK(index_define(s.index, s.feed, "node", "spec.nodeName", &id));
+	struct index_feed feed = {.feed = s.feed, .listed = 3}; /* may be trimmed from the log */
 
-	OK(index_feed_set(s->index, &feed));
-	OK(index_commit(s->index));
-	small_store_take(s);
-	OK(index_publish(s->index, s->home));
+	OK(index_feed_set(s.index, &feed));
+	OK(index_commit(s.index));
+	small_store_take(&s);
+	OK(index_publish(s.index, s.home));
 	index_close(&old);
 }
 
 static void assert_found_when_there(const char *missing)
 {
 	struct home_options how = {.create = true, .runtime_dir = scratch()};
-	struct store *store;
-	struct snapshot *snapshot = NULL;
 	struct home *home;
 
 	OK(home_open(scratch_path("store"), &how, &home));
@@ -170,8 +148,6 @@ static void assert_found_when_there(const char *missing)
 		cr_assert_eq(rmdir(scratch_path(missing)), 0);
 	OK(store_open(scratch_path("store"), NULL, &store));
 	cr_assert_eq(snapshot_open(store, &snapshot), AGAIN);
-	struct small_store s;
-
 	small_store_open(&s);
 	(void)small_store_put(&s, "web/a", "n1", 0);
 	small_store_take(&s);
@@ -182,27 +158,23 @@ static void assert_found_when_there(const char *missing)
 		r == AGAIN && proc_monotonic_ns() < until;)
 		r = snapshot_open(store, &snapshot);
 	cr_assert_eq(r, 0);
-	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1");
+	cr_assert_str_eq(node_of("web/a"), "n1");
 	store_close(&store);
-	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1", "it keeps the store");
-	snapshot_close(&snapshot);
-	small_store_close(&s);
+	cr_assert_str_eq(node_of("web/a"), "n1", "it keeps the store");
 }
 
-Test(snapshot, waits_for_an_index_and_then_finds_it)
+Test(early_snapshot, waits_for_an_index_and_then_finds_it)
 {
-	struct store *store;
-
 	cr_assert_eq(store_open(scratch_path("none"), NULL, &store), ERR_NO_STORE);
 	assert_found_when_there(NULL);
 }
 
-Test(snapshot, opened_without_an_index_folder_finds_it_later)
+Test(early_snapshot, opened_without_an_index_folder_finds_it_later)
 {
 	assert_found_when_there("store/index");
 }
 
-Test(snapshot, opened_without_a_journal_folder_finds_it_later)
+Test(early_snapshot, opened_without_a_journal_folder_finds_it_later)
 {
 	assert_found_when_there("store/journal");
 }
@@ -210,42 +182,34 @@ Test(snapshot, opened_without_a_journal_folder_finds_it_later)
 /* A user moves the index directory aside to examine it later. The index in it is still whole. */
 Test(snapshot, an_index_folder_that_was_moved_aside_is_left_for_the_new_one)
 {
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot;
 	const char *node = "n1";
 
-	small_store_open(&s);
 	(void)small_store_put(&s, "web/a", "n1", 0);
 	small_store_take(&s);
-	OK(store_open(s.path, &checking, &store));
-	OK(snapshot_open(store, &snapshot));
+	open_snapshot();
 	char index[512];
 	(void)snprintf(index, sizeof(index), "%s/index", s.path);
 	cr_assert_eq(rename(index, scratch_path("away")), 0);
 	OK(snapshot_renew(snapshot));
-	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1", "there is no other");
+	cr_assert_str_eq(node_of("web/a"), "n1", "there is no other");
 	cr_assert_eq(mkdir(index, 0700), 0);
 	OK(home_reopen(s.home));
 	(void)small_store_put(&s, "web/a", "n2", 0);
-	rebuild(&s);
+	rebuild();
 	for (uint64_t until = proc_monotonic_ns() + 5000000000u;
 		strcmp(node, "n2") != 0 && proc_monotonic_ns() < until;) {
 		OK(snapshot_renew(snapshot));
-		node = node_of(snapshot, s.feed, "web/a");
+		node = node_of("web/a");
 	}
 	cr_assert_str_eq(node, "n2");
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
 }
 
 /* Writes the format of the index into its STATE. Returns the one before. */
-static char write_format(const struct small_store *s, char format)
+static char write_format(char format)
 {
 	char path[512], text[1024];
 
-	(void)snprintf(path, sizeof(path), "%s/index/gen-2/STATE", s->path);
+	(void)snprintf(path, sizeof(path), "%s/index/gen-2/STATE", s.path);
 	FILE *f = fopen(path, "r+e");
 	cr_assert_not_null(f);
 	size_t n = fread(text, 1, sizeof(text) - 1, f);
@@ -265,20 +229,15 @@ static char write_format(const struct small_store *s, char format)
 /* By a newer version of the daemons, say: the open index gets older and older. */
 Test(snapshot, an_index_that_cannot_be_opened_is_told_after_a_moment)
 {
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot;
 	int r = 0;
 
-	small_store_open(&s);
 	(void)small_store_put(&s, "web/a", "n1", 0);
 	small_store_take(&s);
-	OK(store_open(s.path, &checking, &store));
-	OK(snapshot_open(store, &snapshot));
-	rebuild(&s);
-	char format = write_format(&s, '9');
+	open_snapshot();
+	rebuild();
+	char format = write_format('9');
 	OK(snapshot_renew(snapshot));
-	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n1", "at first it is read on");
+	cr_assert_str_eq(node_of("web/a"), "n1", "at first it is read on");
 	for (uint64_t until = proc_monotonic_ns() + 20000000000u;
 		r == 0 && proc_monotonic_ns() < until;) {
 		r = snapshot_renew(snapshot);
@@ -286,53 +245,39 @@ Test(snapshot, an_index_that_cannot_be_opened_is_told_after_a_moment)
 	}
 	cr_assert_eq(r, ERR_FORMAT, "%d", r);
 	cr_assert_eq(snapshot_renew(snapshot), ERR_FORMAT, "each time");
-	(void)write_format(&s, format);
+	(void)write_format(format);
 	OK(snapshot_renew(snapshot));
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
 }
 
 Test(snapshot, moves_to_the_index_that_current_names_and_keeps_the_old_one_till_then)
 {
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot, *held;
+	struct snapshot *held;
 	bool moved = false;
 
-	small_store_open(&s);
 	(void)small_store_put(&s, "web/a", "n1", 0);
 	small_store_take(&s);
-	OK(store_open(s.path, &checking, &store));
-	OK(snapshot_open(store, &snapshot));
+	open_snapshot();
 	OK(snapshot_open(store, &held));
 	uint32_t before = index_generation(snapshot_index(snapshot));
 
 	(void)small_store_put(&s, "web/a", "n2", 0);
-	rebuild(&s);
-	cr_assert_str_eq(node_of(held, s.feed, "web/a"), "n1");
+	rebuild();
+	cr_assert_str_eq(node_in(held, "web/a"), "n1");
 	for (uint64_t until = proc_monotonic_ns() + 5000000000u;
 		!moved && proc_monotonic_ns() < until;) {
 		OK(snapshot_renew(snapshot));
 		moved = index_generation(snapshot_index(snapshot)) != before;
 	}
 	cr_assert(moved);
-	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n2");
-	cr_assert_str_eq(node_of(held, s.feed, "web/a"), "n1");
+	cr_assert_str_eq(node_of("web/a"), "n2");
+	cr_assert_str_eq(node_in(held, "web/a"), "n1");
 	snapshot_close(&held);
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
 }
 
 Test(snapshot, an_index_behind_the_horizon_is_not_used)
 {
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot = NULL;
 	uint64_t trimmed;
 
-	small_store_open(&s);
 	(void)small_store_put(&s, "web/a", "n1", 0);
 	small_store_take(&s);
 	(void)small_store_put(&s, "web/a", "n2", 0);
@@ -342,23 +287,16 @@ Test(snapshot, an_index_behind_the_horizon_is_not_used)
 	OK(journal_trim(s.journal, last, 1000, &trimmed));
 	OK(store_open(s.path, &checking, &store));
 	cr_assert_eq(snapshot_open(store, &snapshot), AGAIN);
-	rebuild(&s);
+	rebuild();
 	OK(snapshot_open(store, &snapshot));
 	cr_assert_eq(snapshot_horizon(snapshot), last);
-	cr_assert_str_eq(node_of(snapshot, s.feed, "web/a"), "n2");
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
+	cr_assert_str_eq(node_of("web/a"), "n2");
 }
 
 Test(snapshot, a_wrong_pointer_is_an_error_and_never_another_object)
 {
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot;
 	struct record record;
 
-	small_store_open(&s);
 	uint64_t a = small_store_put(&s, "web/a", "n1", 5000);
 	uint64_t b = small_store_put(&s, "web/b", "n2", 5000);
 	struct index_change change = {.feed = s.feed, .key = BYTES_LIT("web/a"), .to = {.seq = b}};
@@ -377,20 +315,15 @@ Test(snapshot, a_wrong_pointer_is_an_error_and_never_another_object)
 	OK(index_put(s.index, &change));
 	OK(index_set_taken(s.index, b));
 	OK(index_commit(s.index));
-	OK(store_open(s.path, &checking, &store));
-	OK(snapshot_open(store, &snapshot));
+	open_snapshot();
 	cr_assert_eq(snapshot_get(snapshot, s.feed, BYTES_LIT("web/a"), &record), ERR_CORRUPT);
 	cr_assert_eq(snapshot_get(snapshot, s.feed, BYTES_LIT("web/c"), &record), ERR_CORRUPT);
-	cr_assert_str_eq(node_of(snapshot, s.feed, "web/b"), "n2");
+	cr_assert_str_eq(node_of("web/b"), "n2");
 	cr_assert_eq(snapshot_version(snapshot, a, &record), FOUND);
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
 }
 
 struct reading {
 	struct store *store;
-	uint32_t feed;
 	bool stop;
 	uint64_t reads;
 	const char *wrong;
@@ -398,13 +331,13 @@ struct reading {
 
 /* web/a and web/b always change in one transaction of the index: both have one node. Returns NULL,
  * or the fault. */
-static const char *read_pair(struct snapshot *snapshot, uint32_t feed)
+static const char *read_pair(struct snapshot *reader)
 {
 	struct record x, y;
 	struct bytes a, b;
 
-	if (snapshot_get(snapshot, feed, BYTES_LIT("web/a"), &x) != FOUND ||
-		snapshot_get(snapshot, feed, BYTES_LIT("web/b"), &y) != FOUND)
+	if (snapshot_get(reader, s.feed, BYTES_LIT("web/a"), &x) != FOUND ||
+		snapshot_get(reader, s.feed, BYTES_LIT("web/b"), &y) != FOUND)
 		return "an object is missing";
 	if (value_find_text(x.body, "spec", "nodeName", &a) != FOUND ||
 		value_find_text(y.body, "spec", "nodeName", &b) != FOUND)
@@ -415,34 +348,32 @@ static const char *read_pair(struct snapshot *snapshot, uint32_t feed)
 static void *read_pairs(void *arg)
 {
 	struct reading *reading = arg;
-	struct snapshot *snapshot = NULL;
+	struct snapshot *reader = NULL;
 
-	if (snapshot_open(reading->store, &snapshot) != 0)
+	if (snapshot_open(reading->store, &reader) != 0)
 		reading->wrong = "no snapshot";
 	while (!reading->wrong && !__atomic_load_n(&reading->stop, __ATOMIC_ACQUIRE)) {
-		if (snapshot_renew(snapshot) != 0)
+		if (snapshot_renew(reader) != 0)
 			reading->wrong = "no renewal";
 		else
-			reading->wrong = read_pair(snapshot, reading->feed);
+			reading->wrong = read_pair(reader);
 		reading->reads++;
 	}
-	snapshot_close(&snapshot);
+	snapshot_close(&reader);
 	return NULL;
 }
 
 Test(snapshot, threads_read_whole_states_while_it_changes)
 {
-	struct small_store s;
 	struct reading readings[2] = {0};
+
 	pthread_t threads[2];
 
-	small_store_open(&s);
 	(void)small_store_put(&s, "web/a", "n", 3000);
 	(void)small_store_put(&s, "web/b", "n", 0);
 	small_store_take(&s);
 	for (int i = 0; i < 2; i++) {
 		OK(store_open(s.path, &checking, &readings[i].store));
-		readings[i].feed = s.feed;
 		cr_assert_eq(pthread_create(&threads[i], NULL, read_pairs, &readings[i]), 0);
 	}
 	for (int i = 0; i < 300; i++) {
@@ -463,18 +394,13 @@ Test(snapshot, threads_read_whole_states_while_it_changes)
 		cr_assert_gt(readings[i].reads, 0);
 		store_close(&readings[i].store);
 	}
-	small_store_close(&s);
 }
 
 Test(snapshot, a_feed_removed_from_the_journal_is_no_damage)
 {
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot;
 	struct record record = {.type = RECORD_FEED_REMOVED};
 	uint64_t seq, trimmed;
 
-	small_store_open(&s);
 	(void)small_store_put(&s, "web/a", "n1", 0);
 	(void)small_store_put(&s, "web/b", "n1", 0);
 	small_store_take(&s);
@@ -485,23 +411,16 @@ Test(snapshot, a_feed_removed_from_the_journal_is_no_damage)
 	/* Against the rule (trimming waits for the index), and only as far as the first head. */
 	for (int i = 0; i < 6; i++)
 		cr_assert_eq(journal_trim(s.journal, seq, 1, &trimmed), AGAIN);
-	OK(store_open(s.path, &checking, &store));
-	OK(snapshot_open(store, &snapshot));
+	open_snapshot();
 	cr_assert_eq(snapshot_get(snapshot, s.feed, BYTES_LIT("web/a"), &record), ERR_NO_FEED);
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
 }
 
 /* A thread of the parent held the store's lock at the fork: closing the store in the child
  * waited for it for ever. */
 Test(snapshot, a_forked_child_closes_a_store_whose_lock_another_thread_held, .timeout = 60)
 {
-	struct small_store s;
-	struct store *store = NULL;
 	int status;
 
-	small_store_open(&s);
 	cr_assert_eq(store_open(s.path, &checking, &store), 0);
 	for (int held = 0; held < 2; held++) {
 		if (held)
@@ -516,6 +435,4 @@ Test(snapshot, a_forked_child_closes_a_store_whose_lock_another_thread_held, .ti
 		cr_assert_eq(status, 0);
 	}
 	cr_assert_eq(pthread_mutex_unlock(&store->lock), 0);
-	store_close(&store);
-	small_store_close(&s);
 }

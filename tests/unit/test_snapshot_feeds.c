@@ -7,11 +7,12 @@
 
 #include "common/err.h"
 #include "store/read/snapshot.h"
-#include "tests/unit/ok.h"
-#include "tests/unit/small_store.h"
+#include "tests/unit/snapshot_rig.h"
 
-static uint32_t add_feed(struct small_store *s, const char *name, const char *group,
-	const char *resource, const char *kind, const char *namespace_)
+TestSuite(snapshot_feeds, .init = set_up, .fini = tear_down);
+
+static uint32_t add_feed(const char *name, const char *group, const char *resource,
+	const char *kind, const char *namespace_)
 {
 	struct feed_definition d = {.name = name,
 		.group = group,
@@ -25,9 +26,9 @@ static uint32_t add_feed(struct small_store *s, const char *name, const char *gr
 		.drop = ""};
 	uint32_t id;
 
-	OK(journal_begin(s->journal));
-	OK(journal_add_feed(s->journal, &d, &id));
-	OK(journal_commit(s->journal));
+	OK(journal_begin(s.journal));
+	OK(journal_add_feed(s.journal, &d, &id));
+	OK(journal_commit(s.journal));
 	return id;
 }
 
@@ -44,7 +45,7 @@ static const char *ids_of(struct snapshot_feed *list, size_t n, char text[512])
 }
 
 /* The ids NAME stands for, "1 2", or the error's sentence. */
-static const char *feeds(struct snapshot *snapshot, const char *name)
+static const char *feeds(const char *name)
 {
 	static char text[512];
 	struct snapshot_feed *list;
@@ -55,7 +56,7 @@ static const char *feeds(struct snapshot *snapshot, const char *name)
 }
 
 /* The same, from one reading of all feeds. */
-static const char *feeds_among_all(struct snapshot *snapshot, const char *name)
+static const char *feeds_among_all(const char *name)
 {
 	static char text[512];
 	struct snapshot_feed *all, *list;
@@ -70,125 +71,98 @@ static const char *feeds_among_all(struct snapshot *snapshot, const char *name)
 
 Test(snapshot_feeds, names_of_feeds_are_those_of_configuration_and_of_the_resource)
 {
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot;
-
-	small_store_open(&s);
-	uint32_t ids[] = {s.feed, add_feed(&s, "apps", "apps", "deployments", "Deployment", "web"),
-		add_feed(&s, "apps", "apps", "deployments", "Deployment", "shop"),
-		add_feed(&s, "apps", "apps", "deployments", "Deployment", "web-x"),
-		add_feed(&s, "old", "", "nodes", "Node", ""),
-		add_feed(&s, "new", "", "nodes", "Node", ""),
-		add_feed(&s, "pods", "", "pods", "Pod", "")};
+	uint32_t ids[] = {s.feed, add_feed("apps", "apps", "deployments", "Deployment", "web"),
+		add_feed("apps", "apps", "deployments", "Deployment", "shop"),
+		add_feed("apps", "apps", "deployments", "Deployment", "web-x"),
+		add_feed("old", "", "nodes", "Node", ""), add_feed("new", "", "nodes", "Node", ""),
+		add_feed("pods", "", "pods", "Pod", "")};
 
 	cr_assert_eq(ids[6], 7, "ids are given in order, from 1");
-	OK(store_open(s.path, &(struct store_options){.check = true}, &store));
-	OK(snapshot_open(store, &snapshot));
-	cr_assert_str_eq(feeds(snapshot, "pods"), "1", "the listed one before the newer");
-	cr_assert_str_eq(feeds(snapshot, "Pod"), "1");
+	open_snapshot();
+	cr_assert_str_eq(feeds("pods"), "1", "the listed one before the newer");
+	cr_assert_str_eq(feeds("Pod"), "1");
 	for (const char *const *name = (const char *const[]){"pods", "Pod", "deploy", "apps",
 		     "nodes", "none", "all", "", NULL};
 		*name; name++)
-		cr_assert_str_eq(
-			feeds_among_all(snapshot, *name), feeds(snapshot, *name), "%s", *name);
-	cr_assert_str_eq(feeds(snapshot, "pod"), "1");
-	cr_assert_str_eq(feeds(snapshot, "pods.v1"), "1");
-	cr_assert_str_eq(feeds(snapshot, "pods.v1."), "1");
+		cr_assert_str_eq(feeds_among_all(*name), feeds(*name), "%s", *name);
+	cr_assert_str_eq(feeds("pod"), "1");
+	cr_assert_str_eq(feeds("pods.v1"), "1");
+	cr_assert_str_eq(feeds("pods.v1."), "1");
 	/* By "shop/", "web-x/", "web/": '-' is below '/'. */
-	cr_assert_str_eq(feeds(snapshot, "apps"), "3 4 2");
-	cr_assert_str_eq(feeds(snapshot, "deployments"), "3 4 2");
-	cr_assert_str_eq(feeds(snapshot, "deployments.apps"), "3 4 2");
-	cr_assert_str_eq(feeds(snapshot, "deployment.v1.apps"), "3 4 2");
-	cr_assert_str_eq(feeds(snapshot, "deployments.v2.apps"),
+	cr_assert_str_eq(feeds("apps"), "3 4 2");
+	cr_assert_str_eq(feeds("deployments"), "3 4 2");
+	cr_assert_str_eq(feeds("deployments.apps"), "3 4 2");
+	cr_assert_str_eq(feeds("deployment.v1.apps"), "3 4 2");
+	cr_assert_str_eq(feeds("deployments.v2.apps"),
 		"no feed 'deployments.v2.apps': add '- resource: deployments.v2.apps' to the feeds "
 		"in kinf.yaml; if it is there, 'kinf status' says why it has no feed; there are: "
 		"'apps', 'new', 'old', 'pods'");
-	cr_assert_str_eq(feeds(snapshot, "nodes"),
+	cr_assert_str_eq(feeds("nodes"),
 		"several feeds watch the resource 'nodes': name one of 'new', 'old'");
-	cr_assert_str_eq(feeds(snapshot, "PODS"), "1");
-	cr_assert_str_eq(feeds(snapshot, "Deployments.APPS"), "3 4 2");
-	cr_assert_str_eq(feeds(snapshot, "pdos"), "no feed 'pdos': did you mean 'pods'? Else add "
-						  "'- resource: pdos' to the feeds in kinf.yaml; "
-						  "there are: 'apps', 'new', 'old', 'pods'");
-	cr_assert_str_eq(feeds(snapshot, "all"),
+	cr_assert_str_eq(feeds("PODS"), "1");
+	cr_assert_str_eq(feeds("Deployments.APPS"), "3 4 2");
+	cr_assert_str_eq(feeds("pdos"), "no feed 'pdos': did you mean 'pods'? Else add "
+					"'- resource: pdos' to the feeds in kinf.yaml; "
+					"there are: 'apps', 'new', 'old', 'pods'");
+	cr_assert_str_eq(feeds("all"),
 		"no feed is called 'all': name one of 'apps', 'new', 'old', 'pods'; 'kinf get all' "
 		"prints pods, services and the other kinds that run something");
-	cr_assert_str_eq(feeds(snapshot, "old"), "5");
-	cr_assert_str_eq(feeds(snapshot, NULL), "3 4 2 6 5 1 7");
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
+	cr_assert_str_eq(feeds("old"), "5");
+	cr_assert_str_eq(feeds(NULL), "3 4 2 6 5 1 7");
 }
 
-static void set_order(struct small_store *s, const char *order, int result)
+static void set_order(const char *order, int result)
 {
-	OK(journal_begin(s->journal));
-	cr_assert_eq(journal_set_order(s->journal, bytes_str(order)), result);
-	OK(journal_commit(s->journal));
+	OK(journal_begin(s.journal));
+	cr_assert_eq(journal_set_order(s.journal, bytes_str(order)), result);
+	OK(journal_commit(s.journal));
 }
 
 /* As kubectl's RESTMapper: the core group, then the groups and versions as discovery lists them. */
 Test(snapshot_feeds, name_of_several_resources_means_the_first_in_the_order_of_discovery)
 {
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot;
-
-	small_store_open(&s);
-	(void)add_feed(&s, "2", "longhorn.io", "nodes", "Node", "");
-	(void)add_feed(&s, "3", "", "nodes", "Node", "");
-	(void)add_feed(&s, "4", "config.openshift.io", "ingresses", "Ingress", "");
-	(void)add_feed(&s, "5", "networking.k8s.io", "ingresses", "Ingress", "");
-	(void)add_feed(&s, "6", "a.example.com", "widgets", "Widget", "web");
-	(void)add_feed(&s, "6", "a.example.com", "widgets", "Widget", "shop");
-	(void)add_feed(&s, "8", "b.example.com", "widgets", "Widget", "");
-	(void)add_feed(&s, "9", "b.example.com", "gadgets", "Gadget", "");
-	(void)add_feed(&s, "10", "b.example.com", "gadgets", "Gadget", "");
-	(void)add_feed(&s, "8~next", "b.example.com", "widgets", "Widget", "");
-	OK(store_open(s.path, &(struct store_options){.check = true}, &store));
-	OK(snapshot_open(store, &snapshot));
+	(void)add_feed("2", "longhorn.io", "nodes", "Node", "");
+	(void)add_feed("3", "", "nodes", "Node", "");
+	(void)add_feed("4", "config.openshift.io", "ingresses", "Ingress", "");
+	(void)add_feed("5", "networking.k8s.io", "ingresses", "Ingress", "");
+	(void)add_feed("6", "a.example.com", "widgets", "Widget", "web");
+	(void)add_feed("6", "a.example.com", "widgets", "Widget", "shop");
+	(void)add_feed("8", "b.example.com", "widgets", "Widget", "");
+	(void)add_feed("9", "b.example.com", "gadgets", "Gadget", "");
+	(void)add_feed("10", "b.example.com", "gadgets", "Gadget", "");
+	(void)add_feed("8~next", "b.example.com", "widgets", "Widget", "");
+	open_snapshot();
 	/* Without an order: the core group, other groups of the API server, then by name. */
-	cr_assert_str_eq(feeds(snapshot, "node"), "3");
-	cr_assert_str_eq(feeds(snapshot, "Node.longhorn.io"), "2");
-	cr_assert_str_eq(
-		feeds(snapshot, "nodes.longhorn"), "2", "as storageclass.storage for kubectl");
-	cr_assert_str_eq(feeds(snapshot, "node.v1.longhorn.io"), "2");
-	cr_assert_str_eq(feeds(snapshot, "ingress"), "5");
-	cr_assert_str_eq(feeds(snapshot, "widget"), "7 6", "both feeds of the entry");
-	cr_assert_str_eq(feeds(snapshot, "widget.b"), "8");
-	cr_assert_str_eq(feeds(snapshot, "gadget"),
+	cr_assert_str_eq(feeds("node"), "3");
+	cr_assert_str_eq(feeds("Node.longhorn.io"), "2");
+	cr_assert_str_eq(feeds("nodes.longhorn"), "2", "as storageclass.storage for kubectl");
+	cr_assert_str_eq(feeds("node.v1.longhorn.io"), "2");
+	cr_assert_str_eq(feeds("ingress"), "5");
+	cr_assert_str_eq(feeds("widget"), "7 6", "both feeds of the entry");
+	cr_assert_str_eq(feeds("widget.b"), "8");
+	cr_assert_str_eq(feeds("gadget"),
 		"several feeds watch the resource 'gadget': name one of '10', '9'");
 	snapshot_close(&snapshot);
-	set_order(&s,
-		"v1\nnetworking.k8s.io/v1\nb.example.com/v1\na.example.com/v1\nlonghorn.io/v1\n",
+	set_order("v1\nnetworking.k8s.io/v1\nb.example.com/v1\na.example.com/v1\nlonghorn.io/v1\n",
 		0);
-	set_order(&s,
-		"v1\nnetworking.k8s.io/v1\nb.example.com/v1\na.example.com/v1\nlonghorn.io/v1\n",
+	set_order("v1\nnetworking.k8s.io/v1\nb.example.com/v1\na.example.com/v1\nlonghorn.io/v1\n",
 		END);
 	OK(snapshot_open(store, &snapshot));
-	cr_assert_str_eq(feeds(snapshot, "widget"), "8");
-	cr_assert_str_eq(
-		feeds(snapshot, "ingress"), "5", "a group that discovery no longer has goes last");
-	cr_assert_str_eq(feeds(snapshot, "no"),
+	cr_assert_str_eq(feeds("widget"), "8");
+	cr_assert_str_eq(feeds("ingress"), "5", "a group that discovery no longer has goes last");
+	cr_assert_str_eq(feeds("no"),
 		"no feed 'no': add '- resource: no' to the feeds in kinf.yaml; if it is there, "
 		"'kinf status' says why it has no feed; there are: '10', '2', '3', '4', '5', '6', "
 		"'8', '8~next', '9', 'pods'");
 	snapshot_close(&snapshot);
-	set_order(&s, "config.openshift.io/v1\nlonghorn.io/v1beta2\n", 0);
+	set_order("config.openshift.io/v1\nlonghorn.io/v1beta2\n", 0);
 	OK(snapshot_open(store, &snapshot));
-	cr_assert_str_eq(feeds(snapshot, "ingress"), "4");
-	cr_assert_str_eq(feeds(snapshot, "node"), "3", "the version is another one");
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
+	cr_assert_str_eq(feeds("ingress"), "4");
+	cr_assert_str_eq(feeds("node"), "3", "the version is another one");
 }
 
 Test(snapshot_feeds, full_name_goes_before_a_short_one)
 {
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot;
 	struct feed_definition short_name = {.name = "a",
 		.group = "",
 		.version = "v1",
@@ -214,7 +188,6 @@ Test(snapshot_feeds, full_name_goes_before_a_short_one)
 		.kind = "Deployment"};
 	uint32_t id;
 
-	small_store_open(&s);
 	OK(journal_begin(s.journal));
 	OK(journal_add_feed(s.journal, &short_name, &id));
 	OK(journal_add_feed(s.journal, &full, &id));
@@ -223,52 +196,35 @@ Test(snapshot_feeds, full_name_goes_before_a_short_one)
 	OK(journal_set_order(
 		s.journal, BYTES_LIT("v1\napps/v1\napps/v1beta1\nz.example.com/v1beta1\n")));
 	OK(journal_commit(s.journal));
-	OK(store_open(s.path, &(struct store_options){.check = true}, &store));
-	OK(snapshot_open(store, &snapshot));
-	cr_assert_str_eq(feeds(snapshot, "ev"), "3", "its kind");
-	cr_assert_str_eq(feeds(snapshot, "event"), "2");
-	cr_assert_str_eq(
-		feeds(snapshot, "deployment"), "5", "the version that discovery has first");
-	cr_assert_str_eq(feeds(snapshot, "deployments.v1beta1"), "4");
-	cr_assert_str_eq(feeds(snapshot, "Deployment.v1."), "5");
-	cr_assert_str_eq(feeds(snapshot, "deployments."), "5");
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
+	open_snapshot();
+	cr_assert_str_eq(feeds("ev"), "3", "its kind");
+	cr_assert_str_eq(feeds("event"), "2");
+	cr_assert_str_eq(feeds("deployment"), "5", "the version that discovery has first");
+	cr_assert_str_eq(feeds("deployments.v1beta1"), "4");
+	cr_assert_str_eq(feeds("Deployment.v1."), "5");
+	cr_assert_str_eq(feeds("deployments."), "5");
 }
 
 Test(snapshot_feeds, sentence_names_some_feeds_and_counts_the_rest)
 {
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot;
 	char name[] = "a00";
 
-	small_store_open(&s);
 	for (unsigned i = 0; i < 24; i++) { /* "pods" is there, and the last by name */
 		name[1] = (char)('0' + i / 10);
 		name[2] = (char)('0' + i % 10);
-		(void)add_feed(&s, name, "example.org", name, name, "");
+		(void)add_feed(name, "example.org", name, name, "");
 	}
-	OK(store_open(s.path, &(struct store_options){.check = true}, &store));
-	OK(snapshot_open(store, &snapshot));
-	const char *sentence = feeds(snapshot, "nodes");
+	open_snapshot();
+	const char *sentence = feeds("nodes");
 	cr_assert(strstr(sentence, "'a08', 'a09' and 15 more, which 'kinf status' lists"), "%s",
 		sentence);
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
 }
 
 Test(snapshot_feeds, definitions_in_use_have_a_name)
 {
-	struct small_store s;
-	struct store *store;
-	struct snapshot *snapshot;
 	struct index_definition found;
 	uint32_t late;
 
-	small_store_open(&s);
 	(void)small_store_put(&s, "web/a", "n1", 0);
 	small_store_take(&s);
 	OK(index_begin(s.index));
@@ -283,7 +239,4 @@ Test(snapshot_feeds, definitions_in_use_have_a_name)
 	cr_assert_eq(snapshot_definition(snapshot, s.feed, "late", &found), AGAIN);
 	cr_assert_eq(snapshot_definition(snapshot, s.feed, "label", &found), NOT_FOUND);
 	cr_assert_eq(snapshot_definition(snapshot, s.feed + 1, "node", &found), NOT_FOUND);
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
 }

@@ -18,9 +18,8 @@
 #include "store/journal/journal_copy.h"
 #include "store/pins/pin_page.h"
 #include "store/read/snapshot_internal.h"
-#include "tests/unit/ok.h"
 #include "tests/unit/scratch.h"
-#include "tests/unit/small_store.h"
+#include "tests/unit/snapshot_rig.h"
 
 /* A reader looks at CURRENT once a millisecond; this clock stops for it. */
 static struct timespec stopped;
@@ -33,27 +32,16 @@ int clock_gettime(clockid_t id, struct timespec *ret_time)
 	return 0;
 }
 
-static struct small_store s;
-static struct store *store;
-static struct snapshot *snapshot;
-
-static void set_up(void)
+static void open_log(void)
 {
-	small_store_open(&s);
+	set_up();
 	(void)small_store_put(&s, "web/a", "n1", 3000);
 	small_store_take(&s);
 	OK(store_open(s.path, NULL, &store));
 	OK(snapshot_open_log(store, &snapshot));
 }
 
-static void tear_down(void)
-{
-	snapshot_close(&snapshot);
-	store_close(&store);
-	small_store_close(&s);
-}
-
-TestSuite(snapshot_log, .init = set_up, .fini = tear_down, .timeout = 60);
+TestSuite(snapshot_log, .init = open_log, .fini = tear_down, .timeout = 60);
 
 static void compact(void)
 {

@@ -22,18 +22,15 @@ static void ignore(void *arg, const char *sentence)
 /* Each returned object is whole and of its own name. */
 static int read_everything(const char *path)
 {
-	struct store_options options = {.check = true};
 	struct snapshot_feed *feeds = NULL;
-	struct snapshot *snapshot = NULL;
 	struct index_walk *walk = NULL;
-	struct store *store = NULL;
 	struct index_entry entry;
 	struct record record;
 	struct bytes key;
 	int wrong = 0;
 	size_t n = 0;
 
-	if (store_open(path, &options, &store) == 0 && snapshot_open(store, &snapshot) == 0 &&
+	if (store_open(path, &checking, &store) == 0 && snapshot_open(store, &snapshot) == 0 &&
 		snapshot_feeds(snapshot, "pods", &feeds, &n) == 0 && n == 1 &&
 		index_names(snapshot_index(snapshot), snapshot_index_txn(snapshot),
 			feeds[0].definition.id, BYTES_NONE, BYTES_NONE, &walk) == 0) {
@@ -88,10 +85,8 @@ static int data_file(const char *path, const char *role)
 
 static const char *closed_store(void)
 {
-	struct small_store s;
-
 	small_store_open(&s);
-	live_through(&s);
+	live_through();
 	small_store_close(&s);
 	return scratch_path("store");
 }

@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "store/verify/verify.h"
-#include "tests/unit/ok.h"
 #include "tests/unit/scratch.h"
-#include "tests/unit/small_store.h"
+#include "tests/unit/snapshot_rig.h"
 
 /* ---- what verify says --------------------------------------------------- */
 
@@ -54,32 +53,32 @@ static inline void assert_fault(const char *path, bool deep, const char *part)
 
 /* ---- a store with some of everything ------------------------------------ */
 
-static inline void live_through(struct small_store *s)
+static inline void live_through(void)
 {
 	uint64_t trimmed;
 	char key[32];
 
 	for (int i = 0; i < 40; i++) {
 		(void)snprintf(key, sizeof(key), "ns%d/o%02d", i % 3, i);
-		(void)small_store_put(s, key, i % 2 ? "n1" : "n2", i % 4 ? 20 : 5000);
+		(void)small_store_put(&s, key, i % 2 ? "n1" : "n2", i % 4 ? 20 : 5000);
 	}
 	for (int i = 0; i < 40; i += 3) {
 		(void)snprintf(key, sizeof(key), "ns%d/o%02d", i % 3, i);
-		(void)small_store_put(s, key, "n3", 100);
+		(void)small_store_put(&s, key, "n3", 100);
 	}
-	(void)small_store_delete(s, "ns0/o00");
-	(void)small_store_delete(s, "ns1/o01");
-	uint64_t horizon = small_store_put(s, "ns0/o00", "again", 0);
+	(void)small_store_delete(&s, "ns0/o00");
+	(void)small_store_delete(&s, "ns1/o01");
+	uint64_t horizon = small_store_put(&s, "ns0/o00", "again", 0);
 
-	small_store_take(s);
-	OK(journal_trim(s->journal, horizon - 1, 1000, &trimmed));
-	(void)small_store_put(s, "ns0/o00", "more", 0);
-	(void)small_store_delete(s, "ns2/o02");
-	(void)small_store_list_begin(s);
-	(void)small_store_put(s, "ns1/o01", "listed", 3000);
-	(void)small_store_delete(s, "ns2/o05");
-	(void)small_store_list_end(s);
-	small_store_take(s);
+	small_store_take(&s);
+	OK(journal_trim(s.journal, horizon - 1, 1000, &trimmed));
+	(void)small_store_put(&s, "ns0/o00", "more", 0);
+	(void)small_store_delete(&s, "ns2/o02");
+	(void)small_store_list_begin(&s);
+	(void)small_store_put(&s, "ns1/o01", "listed", 3000);
+	(void)small_store_delete(&s, "ns2/o05");
+	(void)small_store_list_end(&s);
+	small_store_take(&s);
 }
 
 #endif
