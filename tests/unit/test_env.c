@@ -12,10 +12,26 @@
 
 #include "tests/unit/env_rig.h"
 
+static struct env *env;
+static struct txn *txn;
+
+static void set_up(void)
+{
+	env = open_env("e", ENV_WRITE);
+}
+
+static void tear_down(void)
+{
+	txn_abort(&txn);
+	env_close(&env);
+}
+
+TestSuite(env, .init = set_up, .fini = tear_down);
+/* They open their environments in other ways. */
+TestSuite(envs, .fini = tear_down);
+
 Test(env, what_is_committed_is_read)
 {
-	struct env *env = open_env("e", ENV_WRITE);
-	struct txn *txn = NULL;
 	struct bytes value;
 	uint64_t n;
 
@@ -38,8 +54,6 @@ Test(env, what_is_committed_is_read)
 
 Test(env, first_error_sticks_and_commit_aborts)
 {
-	struct env *env = open_env("e", ENV_WRITE);
-	struct txn *txn = NULL;
 	struct bytes value;
 
 	cr_assert_eq(txn_begin_write(env, &txn), 0);
@@ -51,27 +65,19 @@ Test(env, first_error_sticks_and_commit_aborts)
 	cr_assert_null(txn);
 	cr_assert_eq(txn_begin_read(env, &txn), 0);
 	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("b"), &value), NOT_FOUND);
-	txn_abort(&txn);
-	env_close(&env);
 }
 
 Test(env, new_key_must_not_exist)
 {
-	struct env *env = open_env("e", ENV_WRITE);
-	struct txn *txn = NULL;
-
 	put(env, "a", 1);
 	cr_assert_eq(txn_begin_write(env, &txn), 0);
 	cr_assert_eq(txn_put(txn, 0, BYTES_LIT("a"), BYTES_LIT("2"), TXN_NEW), ERR_CORRUPT);
-	txn_abort(&txn);
-	env_close(&env);
 }
 
 Test(env, full_map_is_an_error_and_reading_goes_on)
 {
-	struct env *env = open_env("e", ENV_WRITE);
-	struct txn *txn = NULL;
 	struct bytes value;
+
 	void *place;
 
 	put(env, "a", 10);
@@ -80,15 +86,11 @@ Test(env, full_map_is_an_error_and_reading_goes_on)
 	cr_assert_eq(txn_commit(&txn), ERR_MAP_FULL);
 	cr_assert_eq(txn_begin_read(env, &txn), 0);
 	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("a"), &value), FOUND);
-	txn_abort(&txn);
-	env_close(&env);
 }
 
 Test(env, cursor_deletes_and_goes_on)
 {
-	struct env *env = open_env("e", ENV_WRITE);
 	struct cursor *cursor = NULL;
-	struct txn *txn = NULL;
 	struct bytes key, value;
 	char text[16];
 	uint64_t n;
@@ -114,14 +116,11 @@ Test(env, cursor_deletes_and_goes_on)
 	cr_assert_eq(cursor_put(cursor, BYTES_LIT("000999"), BYTES_LIT("x"), 0), 0);
 	cr_assert_eq(txn_commit(&txn), 0);
 	cursor_close(&cursor); /* after its transaction: LMDB has freed its part */
-	env_close(&env);
 }
 
 Test(env, closing_the_first_of_two_write_cursors)
 {
-	struct env *env = open_env("e", ENV_WRITE);
 	struct cursor *a = NULL, *b = NULL;
-	struct txn *txn = NULL;
 
 	cr_assert_eq(txn_begin_write(env, &txn), 0);
 	cr_assert_eq(cursor_open(txn, 0, &a), 0);
@@ -129,13 +128,10 @@ Test(env, closing_the_first_of_two_write_cursors)
 	cursor_close(&a);
 	txn_abort(&txn);
 	cursor_close(&b);
-	env_close(&env);
 }
 
 Test(env, large_values_have_a_place_and_small_ones_none)
 {
-	struct env *env = open_env("e", ENV_WRITE);
-	struct txn *txn = NULL;
 	struct bytes value, again;
 	uint64_t place = 0;
 
@@ -155,14 +151,10 @@ Test(env, large_values_have_a_place_and_small_ones_none)
 	cr_assert_eq(txn_begin_write(env, &txn), 0);
 	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("large"), &value), FOUND);
 	cr_assert_eq(txn_place(txn, value, &place), NOT_FOUND);
-	txn_abort(&txn);
-	env_close(&env);
 }
 
 Test(env, places_outside_the_file_are_refused)
 {
-	struct env *env = open_env("e", ENV_WRITE);
-	struct txn *txn = NULL;
 	struct bytes value;
 	struct stat st;
 
@@ -176,15 +168,12 @@ Test(env, places_outside_the_file_are_refused)
 	cr_assert_eq(txn_at(txn, UINT64_MAX - (page - 1) + 16, 10, &value), NOT_FOUND);
 	cr_assert_eq(txn_at(txn, page + 16, SIZE_MAX, &value), NOT_FOUND);
 	cr_assert_eq(txn_at(txn, (uint64_t)st.st_size - page + 16, page - 16, &value), FOUND);
-	txn_abort(&txn);
-	env_close(&env);
 }
 
-Test(env, reader_and_writer_of_one_process_share_the_map)
+Test(envs, reader_and_writer_of_one_process_share_the_map)
 {
 	struct env *writer = open_env("e", ENV_WRITE);
 	struct env *reader = open_env("e", ENV_READ);
-	struct txn *txn = NULL;
 	struct env_info info;
 
 	put(writer, "a", 1);
@@ -202,7 +191,7 @@ Test(env, reader_and_writer_of_one_process_share_the_map)
 	env_close(&reader);
 }
 
-Test(env, no_descriptor_is_left_open_in_a_program_that_is_started)
+Test(envs, no_descriptor_is_left_open_in_a_program_that_is_started)
 {
 	bool before[256];
 
@@ -226,7 +215,7 @@ Test(env, no_descriptor_is_left_open_in_a_program_that_is_started)
 	env_close(&writer);
 }
 
-Test(env, second_writer_of_one_process_is_refused)
+Test(envs, second_writer_of_one_process_is_refused)
 {
 	struct env *writer = open_env("e", ENV_WRITE), *second = NULL;
 	struct env_options options = {.mode = ENV_WRITE,
@@ -242,9 +231,6 @@ Test(env, second_writer_of_one_process_is_refused)
 
 Test(env, child_is_told_to_open_its_own)
 {
-	struct env *env = open_env("e", ENV_WRITE);
-	struct txn *txn = NULL;
-
 	put(env, "a", 1);
 	cr_assert_eq(txn_begin_read(env, &txn), 0);
 	pid_t child = fork();
@@ -269,11 +255,9 @@ Test(env, child_is_told_to_open_its_own)
 	/* The child was not able to take our slot away; its own is cleared. */
 	cr_assert_eq(env_clean_pins(env), 1);
 	put(env, "b", 1);
-	txn_abort(&txn);
-	env_close(&env);
 }
 
-Test(env, a_map_of_any_size_is_opened_again)
+Test(envs, a_map_of_any_size_is_opened_again)
 {
 	struct env_options options = {.mode = ENV_WRITE,
 		.databases = databases,
@@ -281,7 +265,6 @@ Test(env, a_map_of_any_size_is_opened_again)
 		.map_bytes = (16u << 20) + 1,
 		.file_mode = 0600,
 		.places = places_of()};
-	struct env *env = NULL;
 
 	(void)mkdir(scratch_path("e"), 0700);
 	for (int i = 0; i < 2; i++) {
@@ -292,7 +275,7 @@ Test(env, a_map_of_any_size_is_opened_again)
 	cr_assert_eq(newest_or_damaged("e"), 3);
 }
 
-Test(env, a_lower_size_of_the_map_is_that_of_the_next_readers_also)
+Test(envs, a_lower_size_of_the_map_is_that_of_the_next_readers_also)
 {
 	struct env_options options = {.mode = ENV_WRITE,
 		.databases = databases,
@@ -302,7 +285,6 @@ Test(env, a_lower_size_of_the_map_is_that_of_the_next_readers_also)
 		.places = places_of()};
 	const uint64_t sizes[] = {64u << 20, 32u << 20, 16u << 20, 24u << 20};
 	struct env_info info;
-	struct env *env = NULL;
 
 	(void)mkdir(scratch_path("e"), 0700);
 	for (size_t i = 0; i < 4; i++) {
@@ -322,7 +304,6 @@ Test(env, a_lower_size_of_the_map_is_that_of_the_next_readers_also)
 
 Test(env, copy_is_read_without_lock)
 {
-	struct env *env = open_env("e", ENV_WRITE);
 	struct env_info info;
 
 	put(env, "a", 1);
@@ -332,14 +313,11 @@ Test(env, copy_is_read_without_lock)
 	cr_assert_eq(env_info(env, &info), 0);
 	cr_assert_eq(info.readers, 0);
 	cr_assert_neq(access(scratch_path("e/lock.mdb"), F_OK), 0, "nothing was written");
-	env_close(&env);
 }
 
 Test(env, used_bytes_do_not_count_free_pages)
 {
-	struct env *env = open_env("e", ENV_WRITE);
 	struct env_info before, full, after;
-	struct txn *txn = NULL;
 
 	cr_assert_eq(env_info(env, &before), 0);
 	put(env, "a", 1u << 20);
@@ -354,7 +332,6 @@ Test(env, used_bytes_do_not_count_free_pages)
 	cr_assert_eq(env_info(env, &after), 0);
 	cr_assert_lt(after.used_bytes, before.used_bytes + 5 * env_page_size(env));
 	cr_assert_geq(after.file_bytes, full.file_bytes);
-	env_close(&env);
 }
 
 static int remember_pid(void *arg, const struct env_reader *reader)
@@ -366,8 +343,6 @@ static int remember_pid(void *arg, const struct env_reader *reader)
 
 Test(env, readers_are_listed_with_their_snapshots)
 {
-	struct env *env = open_env("e", ENV_WRITE);
-	struct txn *txn = NULL;
 	int32_t pid = 0;
 
 	put(env, "a", 1);
@@ -378,12 +353,10 @@ Test(env, readers_are_listed_with_their_snapshots)
 	txn_reset(txn);
 	cr_assert_eq(env_each_reader(env, remember_pid, &pid), 0);
 	cr_assert_eq(pid, 0);
-	txn_abort(&txn);
-	env_close(&env);
 }
 
 /* A daemon ends after its store was removed and another one was made at the same path. */
-Test(env, closing_touches_no_other_file_that_has_the_path_now)
+Test(envs, closing_touches_no_other_file_that_has_the_path_now)
 {
 	struct env_options options = {.mode = ENV_WRITE,
 		.databases = databases,
@@ -445,14 +418,13 @@ Test(env, larger_map_is_adopted_by_readers)
 	int ready[2], go[2];
 	char byte;
 
-	struct env *env = open_env("e", ENV_WRITE);
 	put(env, "a", 1u << 20);
 	env_close(&env);
 	cr_assert_eq(pipe(ready), 0);
 	cr_assert_eq(pipe(go), 0);
 	pid_t child = fork();
 	if (child == 0) {
-		struct txn *txn = NULL, *other = NULL;
+		struct txn *other = NULL;
 		struct bytes value;
 		reader = open_env("e", ENV_READ);
 		bool good =
@@ -481,10 +453,9 @@ Test(env, larger_map_is_adopted_by_readers)
 	int status;
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_assert_eq(status, 0);
-	env_close(&env);
 }
 
-Test(env, library_versions_that_destroy_locks_are_known)
+Test(envs, library_versions_that_destroy_locks_are_known)
 {
 	cr_assert_null(env_version_fault(0, 9, 24));
 	cr_assert_not_null(env_version_fault(0, 9, 26));

@@ -26,13 +26,24 @@ static const struct env_options in_place = {.mode = ENV_WRITE,
 
 static struct env *open_writemap(const char *name)
 {
-	struct env *env = NULL;
+	struct env *opened = NULL;
 
 	(void)mkdir(scratch_path(name), 0700);
-	int r = env_open(scratch_path(name), &in_place, &env);
+	int r = env_open(scratch_path(name), &in_place, &opened);
 	cr_assert_eq(r, 0, "%s", err_text(r));
-	return env;
+	return opened;
 }
+
+static struct env *env;
+static struct txn *txn;
+
+static void close_env(void)
+{
+	txn_abort(&txn);
+	env_close(&env);
+}
+
+TestSuite(env_room, .fini = close_env);
 
 static struct stat file_of(const char *path)
 {
@@ -43,10 +54,10 @@ static struct stat file_of(const char *path)
 }
 
 /* Returns the page faults of a transaction writing SIZE bytes of C under a new key. */
-static long faults_of_write(struct env *env, const char *key, size_t size, char c)
+static long faults_of_write(const char *key, size_t size, char c)
 {
 	struct rusage before, after;
-	struct txn *txn = NULL;
+
 	void *room;
 
 	cr_assert_eq(getrusage(RUSAGE_SELF, &before), 0);
@@ -75,36 +86,32 @@ static bool madvise_populates(void)
 Test(env_room, pages_that_were_touched_while_the_writer_was_idle_cost_no_fault)
 {
 	scratch_in_memory(); /* a fault brings in one page there; on disk it may bring in several */
-	struct env *env = open_writemap("w");
-	struct txn *txn = NULL;
+	env = open_writemap("w");
 	struct bytes value;
 
 	if (!madvise_populates())
 		cr_skip("this kernel has no MADV_POPULATE_WRITE");
-	(void)faults_of_write(env, "first", 1 << 20, '1');
-	long cold = faults_of_write(env, "cold", 192 << 10, '2');
+	(void)faults_of_write("first", 1 << 20, '1');
+	long cold = faults_of_write("cold", 192 << 10, '2');
 	cr_assert_geq(cold, (192 << 10) / sysconf(_SC_PAGESIZE));
 	env_prepare(env);
 	env_prepare(env);
-	cr_assert_leq(faults_of_write(env, "warm", 192 << 10, '3'), cold / 2);
+	cr_assert_leq(faults_of_write("warm", 192 << 10, '3'), cold / 2);
 	struct stat st = file_of("w/data.mdb");
 	cr_assert_geq((int64_t)st.st_blocks * 512, st.st_size);
 	cr_assert_eq(txn_begin_read(env, &txn), 0);
 	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("warm"), &value), FOUND);
 	cr_assert_eq(((const char *)value.data)[value.size - 1], '3');
-	txn_abort(&txn);
-	env_close(&env);
 }
 
 /* A page without a block is a SIGBUS, and so is a page beyond the end of the file. */
 Test(env_room, a_file_written_in_place_is_as_long_as_what_it_holds_and_some_more)
 {
-	struct env *env = open_writemap("w");
-	struct txn *txn = NULL;
 	struct bytes value;
 	uint64_t place, held = 0;
-	const int64_t begin = 256 * (int64_t)env_page_size(env);
 
+	env = open_writemap("w");
+	const int64_t begin = 256 * (int64_t)env_page_size(env);
 	cr_assert_eq(file_of("w/data.mdb").st_mode & 0777, 0640);
 	cr_assert_eq(file_of("w/lock.mdb").st_mode & 0777, 0600);
 	cr_assert_leq(file_of("w/data.mdb").st_size, begin);
@@ -141,15 +148,13 @@ Test(env_room, a_file_written_in_place_is_as_long_as_what_it_holds_and_some_more
 	cr_assert_eq(value.size, 64u << 20);
 	txn_abort(&txn);
 	put(env, "b", 1u << 20);
-	env_close(&env);
 }
 
 Test(env_room, blocks_of_an_aborted_transaction_are_given_back)
 {
-	struct env *env = open_writemap("w");
-	struct txn *txn = NULL;
 	void *room;
 
+	env = open_writemap("w");
 	cr_assert_eq(txn_begin_write(env, &txn), 0);
 	cr_assert_eq(txn_reserve(txn, 0, BYTES_LIT("a"), 100u << 20, 0, &room), 0);
 	memset(room, 1, 100u << 20);
@@ -158,16 +163,13 @@ Test(env_room, blocks_of_an_aborted_transaction_are_given_back)
 	cr_assert_leq(file_of("w/data.mdb").st_size, 2 << 20);
 	cr_assert_leq(file_of("w/data.mdb").st_blocks * 512, 2 << 20);
 	put(env, "b", 10u << 20);
-	env_close(&env);
 }
 
 /* A batch reserves several times its writes. The rest would keep the disk full for the other
  * database. */
 Test(env_room, blocks_that_a_transaction_reserved_and_did_not_use_are_given_back)
 {
-	struct env *env = open_writemap("w");
-	struct txn *txn = NULL;
-
+	env = open_writemap("w");
 	put(env, "c", 8u << 20);
 	cr_assert_eq(txn_begin_write(env, &txn), 0);
 	cr_assert_eq(txn_allocate(txn, 20u << 20), 0);
@@ -176,7 +178,6 @@ Test(env_room, blocks_that_a_transaction_reserved_and_did_not_use_are_given_back
 	cr_assert_eq(txn_commit(&txn), 0);
 	cr_assert_leq(file_of("w/data.mdb").st_blocks * 512, 12 << 20);
 	put(env, "b", 10u << 20);
-	env_close(&env);
 }
 
 /* Each step reserves its maximum. Together they may not reserve much more than they have
@@ -184,11 +185,10 @@ Test(env_room, blocks_that_a_transaction_reserved_and_did_not_use_are_given_back
 Test(env_room, many_small_steps_reserve_little_more_than_they_write)
 {
 	enum { STEPS = 2000, STEP = 27 << 10, VALUE = 3000 };
-	struct env *env = open_writemap("w");
-	struct txn *txn = NULL;
 	static const uint8_t value[VALUE];
 	uint8_t key[4];
 
+	env = open_writemap("w");
 	cr_assert_eq(txn_begin_write(env, &txn), 0);
 	cr_assert_eq(txn_keep_free(txn, 1 << 20), 0);
 	for (uint32_t i = 0; i < STEPS; i++) {
@@ -199,19 +199,17 @@ Test(env_room, many_small_steps_reserve_little_more_than_they_write)
 	int64_t written = STEPS * 4096, blocks = file_of("w/data.mdb").st_blocks * 512;
 	cr_assert_leq(blocks, 2 * written, "%lld for %lld", (long long)blocks, (long long)written);
 	cr_assert_eq(txn_commit(&txn), 0);
-	env_close(&env);
 }
 
 Test(env_room, blocks_that_a_killed_writer_reserved_are_given_back)
 {
-	struct env *env = open_writemap("w");
 	int status;
 
+	env = open_writemap("w");
 	put(env, "c", 8u << 20);
 	env_close(&env);
 	pid_t child = fork();
 	if (child == 0) {
-		struct txn *txn = NULL;
 		env = open_writemap("w");
 		put(env, "d", 512u << 10); /* the next writer makes the file longer */
 		if (txn_begin_write(env, &txn) == 0 && txn_allocate(txn, 20u << 20) == 0)
@@ -225,20 +223,17 @@ Test(env_room, blocks_that_a_killed_writer_reserved_are_given_back)
 	cr_assert_leq(file_of("w/data.mdb").st_blocks * 512,
 		(8 << 20) + 1024 * (off_t)env_page_size(env));
 	put(env, "b", 10u << 20);
-	env_close(&env);
 }
 
 /* An older version made the file as long as the map; so does a copy of its store. */
 Test(env_room, a_hole_after_the_newest_state_is_cut_off)
 {
-	struct env *env = open_writemap("w");
-
+	env = open_writemap("w");
 	put(env, "a", 1u << 20);
 	env_close(&env);
 	cr_assert_eq(truncate(scratch_path("w/data.mdb"), 1 << 30), 0);
 	env = open_writemap("w");
 	cr_assert_leq(file_of("w/data.mdb").st_size, (1 << 20) + 512 * (off_t)env_page_size(env));
-	env_close(&env);
 }
 
 #define CHILD_REQUIRES(condition) \
@@ -247,9 +242,8 @@ Test(env_room, a_hole_after_the_newest_state_is_cut_off)
 			_exit(__LINE__ - 400); \
 	} while (0)
 
-static void child_put(struct env *env, const char *key, size_t size)
+static void child_put(const char *key, size_t size)
 {
-	struct txn *txn = NULL;
 	void *place;
 
 	CHILD_REQUIRES(txn_begin_write(env, &txn) == 0);
@@ -268,11 +262,10 @@ static bool child_writes(const char *file, const char *text)
 /* Runs in a child with a small file system of its own at PATH. */
 static void full_disk_child(const char *path, const char *directory, const char *file)
 {
-	struct env *env = NULL;
-	struct txn *txn = NULL;
 	struct bytes value;
 	struct stat st;
 	char uid[32], gid[32];
+
 	void *room;
 
 	(void)snprintf(uid, sizeof(uid), "0 %u 1\n", geteuid());
@@ -283,7 +276,7 @@ static void full_disk_child(const char *path, const char *directory, const char 
 		mount("tmpfs", path, "tmpfs", 0, "size=8m") < 0)
 		_exit(255);
 	CHILD_REQUIRES(mkdir(directory, 0700) == 0 && env_open(directory, &in_place, &env) == 0);
-	child_put(env, "a", 1u << 20);
+	child_put("a", 1u << 20);
 	for (int i = 0; i < 3; i++) {
 		CHILD_REQUIRES(txn_begin_write(env, &txn) == 0);
 		CHILD_REQUIRES(txn_reserve(txn, 0, BYTES_LIT("b"), 20u << 20, 0, &room) == 0);
@@ -295,10 +288,10 @@ static void full_disk_child(const char *path, const char *directory, const char 
 		CHILD_REQUIRES(txn_get(txn, 0, BYTES_LIT("b"), &value) == NOT_FOUND);
 		CHILD_REQUIRES(txn_get(txn, 0, BYTES_LIT("a"), &value) == FOUND);
 		txn_abort(&txn);
-		child_put(env, "small", 1000);
+		child_put("small", 1000);
 	}
 	CHILD_REQUIRES(mount("", path, "", MS_REMOUNT, "size=80m") == 0);
-	child_put(env, "b", 20u << 20);
+	child_put("b", 20u << 20);
 	CHILD_REQUIRES(txn_begin_read(env, &txn) == 0);
 	CHILD_REQUIRES(txn_get(txn, 0, BYTES_LIT("b"), &value) == FOUND);
 	CHILD_REQUIRES(
@@ -331,9 +324,8 @@ Test(env_room, a_full_disk_fails_the_transaction_and_no_more)
 #ifdef KINF_FAILPOINTS
 /* Stores NUMBER under each of many keys, so that pages are freed and used again. Returns the
  * commit's result. */
-static int write_number(struct env *env, unsigned number)
+static int write_number(unsigned number)
 {
-	struct txn *txn = NULL;
 	char key[32], value[200] = "";
 
 	(void)snprintf(value, sizeof(value), "%u", number);
@@ -345,9 +337,8 @@ static int write_number(struct env *env, unsigned number)
 	return txn_commit(&txn);
 }
 
-static void require_number(struct env *env, unsigned number)
+static void require_number(unsigned number)
 {
-	struct txn *txn = NULL;
 	struct bytes value;
 	char key[32], text[16];
 
@@ -364,29 +355,28 @@ static void require_number(struct env *env, unsigned number)
 /* LMDB has committed, and does not know its pages to be memory. */
 Test(env_room, a_commit_that_finds_no_room_has_not_happened)
 {
-	struct env *env = open_writemap("w");
 	unsigned stored = 0;
 
+	env = open_writemap("w");
 	for (unsigned number = 1; number < 40; number++) {
 		const char *fails = number % 3 == 0 || number % 7 < 2 ? "env.commit:1:error" : "";
 		cr_assert_eq(setenv("KINF_FAIL", fails, 1), 0);
 		cr_assert_eq(failpoint_setup(), 0);
-		int r = write_number(env, number);
+		int r = write_number(number);
 		cr_assert_eq(r, *fails && stored ? -ENOSPC : r, "%s", err_text(r));
 		if (r == 0)
 			stored = number;
 		else
 			cr_assert_eq(r, -ENOSPC, "%s", err_text(r));
 		if (stored)
-			require_number(env, stored);
+			require_number(stored);
 		if (number % 10 == 0) {
 			env_close(&env);
 			env = open_writemap("w");
-			require_number(env, stored);
+			require_number(stored);
 		}
 	}
 	cr_assert_eq(stored, 38);
-	env_close(&env);
 }
 #endif
 
@@ -409,10 +399,9 @@ __attribute__((visibility("default"))) ssize_t pwrite(
 /* On btrfs the last write of a commit can be the first to fail on a full disk. */
 Test(env_room, after_a_meta_page_without_room_the_file_must_be_opened_again)
 {
-	struct env *env = open_env("e", ENV_WRITE);
-	struct txn *txn = NULL;
 	struct bytes value;
 
+	env = open_env("e", ENV_WRITE);
 	put(env, "a", 1000);
 	cr_assert_eq(txn_begin_write(env, &txn), 0);
 	cr_assert_eq(txn_put(txn, 0, BYTES_LIT("b"), BYTES_LIT("lost"), 0), 0);
@@ -426,6 +415,4 @@ Test(env_room, after_a_meta_page_without_room_the_file_must_be_opened_again)
 	cr_assert_eq(txn_begin_read(env, &txn), 0);
 	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("a"), &value), FOUND);
 	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("b"), &value), NOT_FOUND);
-	txn_abort(&txn);
-	env_close(&env);
 }

@@ -29,17 +29,24 @@ static const struct generation_options usual = {
 	.map_bytes = 4u << 20, .file_mode = 0600, .places = &places};
 static const uint8_t uuid[16] = {1, 2, 3, 0xff};
 
-static int folder(void)
-{
-	int fd = open(scratch(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+static int fd; /* of the directory with the generations */
 
+static void open_folder(void)
+{
+	fd = open(scratch(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cr_assert_geq(fd, 0);
 	(void)snprintf(places.path[0], sizeof(places.path[0]), "%s", scratch_path("pins"));
-	(void)mkdir(places.path[0], 0700); /* is there from the second call on */
-	return fd;
+	cr_assert_eq(mkdir(places.path[0], 0700), 0);
 }
 
-static struct generation *create(int fd)
+static void close_folder(void)
+{
+	(void)close(fd);
+}
+
+TestSuite(generation, .init = open_folder, .fini = close_folder);
+
+static struct generation *create(void)
 {
 	struct generation *gen = NULL;
 	int r = generation_create(fd, &kind, &usual, uuid, &gen);
@@ -68,26 +75,26 @@ static uint64_t count(struct generation *gen)
 	return n;
 }
 
-static int read_code(int fd, uint32_t number, bool copy)
+static int read_code(int in, uint32_t number, bool copy)
 {
 	struct generation *gen = NULL;
-	int r = generation_open_read(fd, &kind, number, copy ? NULL : &places, false, &gen);
+	int r = generation_open_read(in, &kind, number, copy ? NULL : &places, false, &gen);
 
 	generation_close(&gen);
 	return r;
 }
 
-static int write_code(int fd, uint32_t number)
+static int write_code(int in, uint32_t number)
 {
 	struct generation *gen = NULL;
-	int r = generation_open_write(fd, &kind, &usual, number, &gen);
+	int r = generation_open_write(in, &kind, &usual, number, &gen);
 
 	generation_close(&gen);
 	return r;
 }
 
 /* Writes and dies without closing: STATE stays dirty. */
-static void die_dirty(int fd, const struct generation_options *options)
+static void die_dirty(const struct generation_options *options)
 {
 	pid_t child = fork();
 
@@ -109,30 +116,27 @@ static void other_boot(void)
 
 Test(generation, current_names_what_was_published)
 {
-	int fd = folder();
 	uint32_t number = 0;
 
 	cr_assert_eq(generation_current(fd, &number), NOT_FOUND);
-	struct generation *gen = create(fd);
+	struct generation *gen = create();
 	cr_assert_eq(generation_number(gen), 1);
 	cr_assert_eq(generation_current(fd, &number), NOT_FOUND, "not before it is published");
 	cr_assert_eq(generation_publish(fd, 1), 0);
 	cr_assert_eq(generation_current(fd, &number), FOUND);
 	cr_assert_eq(number, 1);
-	struct generation *second = create(fd);
+	struct generation *second = create();
 	cr_assert_eq(generation_number(second), 2);
 	cr_assert_eq(generation_publish(fd, 3), -ENOENT);
 	generation_close(&gen);
 	generation_close(&second);
-	(void)close(fd);
 }
 
 /* generation_current() refuses a directory, a pipe or a link of this name, and generation_publish()
  * replaces it. */
 Test(generation, something_else_than_a_file_is_no_current)
 {
-	int fd = folder();
-	struct generation *gen = create(fd);
+	struct generation *gen = create();
 	uint32_t number;
 
 	for (int what = 0; what < 3; what++) {
@@ -155,13 +159,11 @@ Test(generation, something_else_than_a_file_is_no_current)
 			  "CURRENT is a directory with something in it: remove it"),
 		"%s", err_text(-ENOTEMPTY));
 	generation_close(&gen);
-	(void)close(fd);
 }
 
 Test(generation, clean_one_is_trusted_after_a_reboot)
 {
-	int fd = folder();
-	struct generation *gen = create(fd);
+	struct generation *gen = create();
 
 	put(gen, "a");
 	generation_close(&gen);
@@ -174,16 +176,14 @@ Test(generation, clean_one_is_trusted_after_a_reboot)
 	put(gen, "b");
 	generation_close(&gen);
 	cr_assert_eq(read_code(fd, 1, true), 0);
-	(void)close(fd);
 }
 
 Test(generation, killed_writer_is_trusted_in_the_same_boot_only)
 {
-	int fd = folder();
-	struct generation *gen = create(fd);
+	struct generation *gen = create();
 
 	generation_close(&gen);
-	die_dirty(fd, &usual);
+	die_dirty(&usual);
 	cr_assert_eq(generation_open_read(fd, &kind, 1, &places, false, &gen), 0);
 	cr_assert_eq(count(gen), 1);
 	generation_close(&gen);
@@ -192,18 +192,16 @@ Test(generation, killed_writer_is_trusted_in_the_same_boot_only)
 	cr_assert_eq(write_code(fd, 1), ERR_UNTRUSTED);
 	cr_assert_eq(write_code(fd, 1), ERR_UNTRUSTED, "opening did not make it clean");
 	cr_assert(strstr(err_text(ERR_UNTRUSTED), "journal generation 1"));
-	(void)close(fd);
 }
 
 /* No descriptor was left to read the boot's id: the journal was given up, and everything listed
  * again. */
 Test(generation, a_boot_id_that_cannot_be_read_says_nothing_of_the_data)
 {
-	int fd = folder();
-	struct generation *gen = create(fd);
+	struct generation *gen = create();
 
 	generation_close(&gen);
-	die_dirty(fd, &usual);
+	die_dirty(&usual);
 	cr_assert_eq(setenv("KINF_BOOT_ID", "no id", 1), 0);
 	cr_assert_eq(read_code(fd, 1, false), ERR_SYNTAX);
 	cr_assert_eq(write_code(fd, 1), ERR_SYNTAX);
@@ -215,46 +213,40 @@ Test(generation, a_boot_id_that_cannot_be_read_says_nothing_of_the_data)
 	cr_assert_eq(write_code(fd, 1), ERR_SYNTAX);
 	cr_assert_eq(unsetenv("KINF_BOOT_ID"), 0);
 	cr_assert_eq(read_code(fd, 1, false), 0);
-	(void)close(fd);
 }
 
 Test(generation, durable_one_is_trusted_after_a_power_cut)
 {
 	struct generation_options durable = usual;
-	int fd = folder();
-	struct generation *gen = create(fd);
+	struct generation *gen = create();
 
 	durable.durable = true;
 	generation_close(&gen);
-	die_dirty(fd, &durable);
+	die_dirty(&durable);
 	other_boot();
 	cr_assert_eq(write_code(fd, 1), 0);
-	(void)close(fd);
 }
 
 Test(generation, durable_run_after_a_killed_one_makes_it_durable)
 {
 	struct generation_options durable = usual;
-	int fd = folder();
-	struct generation *gen = create(fd);
+	struct generation *gen = create();
 
 	durable.durable = true;
 	generation_close(&gen);
-	die_dirty(fd, &usual);
-	die_dirty(fd, &durable);
+	die_dirty(&usual);
+	die_dirty(&durable);
 	other_boot();
 	cr_assert_eq(read_code(fd, 1, false), 0);
-	(void)close(fd);
 }
 
 Test(generation, copy_of_a_killed_one_is_opened_by_those_who_check_it)
 {
-	int fd = folder();
-	struct generation *gen = create(fd);
+	struct generation *gen = create();
 
 	put(gen, "a");
 	generation_close(&gen);
-	die_dirty(fd, &usual);
+	die_dirty(&usual);
 	cr_assert_eq(mkdir(scratch_path("copy"), 0700), 0);
 	scratch_copy(scratch_path("gen-1"), scratch_path("copy"));
 	int copy = open(scratch_path("copy"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -271,7 +263,6 @@ Test(generation, copy_of_a_killed_one_is_opened_by_those_who_check_it)
 	scratch_copy(scratch_path("gen-1"), scratch_path("good"));
 	int good = open(scratch_path("good"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cr_assert_eq(read_code(good, 1, true), 0);
-	(void)close(fd);
 	(void)close(copy);
 	(void)close(good);
 }
@@ -279,12 +270,11 @@ Test(generation, copy_of_a_killed_one_is_opened_by_those_who_check_it)
 /* The file has the same inode in a snapshot or an image of its file system mounted elsewhere. */
 Test(generation, one_of_a_killed_writer_on_another_device_is_a_copy)
 {
-	int fd = folder();
-	struct generation *gen = create(fd);
+	struct generation *gen = create();
 	char text[1024] = "";
 
 	generation_close(&gen);
-	die_dirty(fd, &usual);
+	die_dirty(&usual);
 	cr_assert_eq(read_code(fd, 1, false), 0);
 	FILE *file = fopen(scratch_path("gen-1/STATE"), "r");
 	(void)fread(text, 1, sizeof(text) - 1, file);
@@ -295,26 +285,22 @@ Test(generation, one_of_a_killed_writer_on_another_device_is_a_copy)
 	scratch_write(scratch_path("gen-1/STATE"), text);
 	cr_assert_eq(read_code(fd, 1, false), ERR_UNTRUSTED);
 	cr_assert_eq(write_code(fd, 1), ERR_UNTRUSTED);
-	(void)close(fd);
 }
 
 Test(generation, other_format_is_told)
 {
 	struct generation_kind newer = kind;
-	int fd = folder();
-	struct generation *gen = create(fd);
+	struct generation *gen = create();
 
 	newer.format = 8;
 	generation_close(&gen);
 	cr_assert_eq(generation_open_read(fd, &newer, 1, &places, false, &gen), ERR_FORMAT);
 	cr_assert_eq(generation_open_write(fd, &newer, &usual, 1, &gen), ERR_FORMAT);
-	(void)close(fd);
 }
 
 Test(generation, one_in_which_a_daemon_met_damage_is_given_up_by_its_writer_and_read)
 {
-	int fd = folder();
-	struct generation *gen = create(fd);
+	struct generation *gen = create();
 
 	generation_close(&gen);
 	AUTO_FD int own = open(scratch_path("gen-1"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -322,13 +308,11 @@ Test(generation, one_in_which_a_daemon_met_damage_is_given_up_by_its_writer_and_
 	cr_assert_eq(damaged_note(own, "an assertion"), 0);
 	cr_assert_eq(write_code(fd, 1), ERR_CORRUPT);
 	cr_assert_eq(read_code(fd, 1, false), 0);
-	(void)close(fd);
 }
 
 Test(generation, damaged_state_is_told)
 {
-	int fd = folder();
-	struct generation *gen = create(fd);
+	struct generation *gen = create();
 	char good[1024] = "";
 
 	generation_close(&gen);
@@ -348,14 +332,12 @@ Test(generation, damaged_state_is_told)
 	cr_assert_eq(read_code(fd, 1, false), 0);
 	cr_assert_eq(unlink(scratch_path("gen-1/STATE")), 0);
 	cr_assert_eq(read_code(fd, 1, false), -ENOENT);
-	(void)close(fd);
 }
 
 Test(generation, found_by_uuid_current_first)
 {
 	uint8_t other[16] = {9};
-	int fd = folder();
-	struct generation *a = create(fd), *b = create(fd), *c = NULL;
+	struct generation *a = create(), *b = create(), *c = NULL;
 	uint32_t number = 0;
 
 	cr_assert_eq(generation_create(fd, &kind, &usual, other, &c), 0);
@@ -369,13 +351,11 @@ Test(generation, found_by_uuid_current_first)
 	generation_close(&a);
 	generation_close(&b);
 	generation_close(&c);
-	(void)close(fd);
 }
 
 Test(generation, others_are_removed_and_mapped_readers_go_on)
 {
-	int fd = folder();
-	struct generation *a = create(fd), *b = create(fd), *c = create(fd);
+	struct generation *a = create(), *b = create(), *c = create();
 
 	put(a, "a");
 	cr_assert_eq(generation_remove_except(fd, (uint32_t[]){1, 2}, 2, NULL), 1);
@@ -387,29 +367,25 @@ Test(generation, others_are_removed_and_mapped_readers_go_on)
 	generation_close(&a);
 	generation_close(&b);
 	generation_close(&c);
-	a = create(fd);
+	a = create();
 	cr_assert_eq(generation_number(a), 3);
 	generation_close(&a);
-	(void)close(fd);
 }
 
 Test(generation, failed_creation_leaves_nothing)
 {
 	struct generation_options tiny = usual;
 	struct generation *gen = NULL;
-	int fd = folder();
 
 	tiny.map_bytes = 4096; /* not even the two meta pages and the databases */
 	cr_assert_lt(generation_create(fd, &kind, &tiny, uuid, &gen), 0);
 	cr_assert_neq(access(scratch_path("gen-1"), F_OK), 0);
-	(void)close(fd);
 }
 
 Test(generation, another_one_needs_a_fifth_more_than_is_live)
 {
-	int fd = folder();
 	struct statvfs disk;
-	struct generation *gen = create(fd);
+	struct generation *gen = create();
 
 	cr_assert_eq(fstatvfs(fd, &disk), 0);
 	uint64_t room = (uint64_t)disk.f_bfree * disk.f_frsize;
@@ -423,5 +399,4 @@ Test(generation, another_one_needs_a_fifth_more_than_is_live)
 	cr_assert_gt(generation_bytes_on_disk(fd, 1), 0);
 	cr_assert_eq(generation_bytes_on_disk(fd, 9), 0);
 	generation_close(&gen);
-	(void)close(fd);
 }
