@@ -17,4 +17,18 @@ static void informer_close(void)
 	cache_close();
 }
 
+/* An informer with the handler TAPE. */
+static inline void start(struct tape *tape)
+{
+	informer = tape_informer(NULL);
+	tape_add(informer, tape, NULL);
+}
+
+/* TAPE gets exactly this until nothing is left. */
+static inline void then_gets(struct tape *tape, const char *text)
+{
+	tape_drain(informer);
+	tape_is(tape, text);
+}
+
 #endif

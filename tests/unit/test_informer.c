@@ -18,35 +18,30 @@ Test(informer, a_handler_gets_all_objects_then_sync_then_each_change)
 	cache_put("a/x", NULL);
 	cache_put("a/y", NULL);
 	cache_take();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	cr_assert_eq(kinf_handler_synced(a.handler), 0);
-	tape_drain(informer);
-	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
+	then_gets(&a, "add! a/x=1 add! a/y=2 sync");
 	cr_assert_eq(kinf_handler_synced(a.handler), 1);
 	cache_put("a/x", NULL);
 	cache_put("a/z", NULL);
 	cache_delete("a/y");
 	cache_put("a/x", NULL);
 	cache_take();
-	tape_drain(informer);
-	tape_is(&a, "upd a/x=1>3 add a/z=4 del a/y=2 upd a/x=3>5");
+	then_gets(&a, "upd a/x=1>3 add a/z=4 del a/y=2 upd a/x=3>5");
 }
 
 Test(informer, each_handler_has_a_position_of_its_own)
 {
 	cache_put("a/x", NULL);
 	cache_take();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	tape_drain(informer);
 	cache_put("a/x", NULL);
 	cache_take();
 	tape_drain(informer);
 	tape_add(informer, &b, NULL);
 	cr_assert_eq(kinf_handler_synced(b.handler), 0);
-	tape_drain(informer);
-	tape_is(&a, "add! a/x=1 sync upd a/x=1>2");
+	then_gets(&a, "add! a/x=1 sync upd a/x=1>2");
 	tape_is(&b, "add! a/x=2 sync");
 	cr_assert_eq(kinf_handler_event(a.handler), kinf_handler_event(b.handler));
 }
@@ -56,8 +51,7 @@ Test(informer, a_dispatch_runs_at_most_so_many_callbacks)
 	cache_put("a/x", NULL);
 	cache_put("a/y", NULL);
 	cache_take();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
 	tape_is(&a, "add! a/x=1");
 	struct pollfd fd = {.fd = kinf_informer_fd(informer), .events = POLLIN};
@@ -74,8 +68,7 @@ Test(informer, changes_between_the_ranges_of_an_initial_state_fit)
 	cache_put("a/d", NULL);
 	cache_put("a/f", NULL);
 	cache_take();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	cr_assert_eq(kinf_informer_dispatch(informer, 2), 2);
 	cache_put("a/a", NULL);
 	cache_put("a/b", NULL);
@@ -83,8 +76,7 @@ Test(informer, changes_between_the_ranges_of_an_initial_state_fit)
 	cache_put("a/f", NULL);
 	cache_delete("a/d");
 	cache_take();
-	tape_drain(informer);
-	tape_is(&a,
+	then_gets(&a,
 		"add! a/b=1 add! a/d=2 add a/a=4 upd a/b=1>5 del a/d=2 add! a/e=6 add! a/f=7 sync");
 }
 
@@ -95,8 +87,7 @@ Test(informer, a_change_that_crosses_the_filter_is_an_add_or_a_delete)
 	cache_take();
 	informer = tape_informer(NULL);
 	tape_add(informer, &a, "spec.nodeName=n1");
-	tape_drain(informer);
-	tape_is(&a, "add! a/x=1 sync");
+	then_gets(&a, "add! a/x=1 sync");
 	cache_put("a/y", "n1");
 	cache_put("a/x", "n1");
 	cache_put("a/x", "n2");
@@ -104,8 +95,7 @@ Test(informer, a_change_that_crosses_the_filter_is_an_add_or_a_delete)
 	cache_delete("a/x");
 	cache_delete("a/y");
 	cache_take();
-	tape_drain(informer);
-	tape_is(&a, "add a/y=3 upd a/x=1>4 del a/x=4 del a/y=3");
+	then_gets(&a, "add a/y=3 upd a/x=1>4 del a/x=4 del a/y=3");
 }
 
 Test(informer, a_filter_may_ask_for_index_terms)
@@ -120,8 +110,7 @@ Test(informer, a_filter_may_ask_for_index_terms)
 	options.filter = &filter;
 	informer = tape_informer(NULL);
 	KINF_OK(kinf_informer_add_handler(informer, &options, &a.handler));
-	tape_drain(informer);
-	tape_is(&a, "add! a/x=1 sync");
+	then_gets(&a, "add! a/x=1 sync");
 	filter.terms = &no_index;
 	cr_assert_eq(kinf_informer_add_handler(informer, &options, &b.handler), KINF_NO_INDEX);
 	cr_assert(strstr(kinf_error(cache.kinf), "colour"), "%s", kinf_error(cache.kinf));
@@ -144,9 +133,9 @@ Test(informer, a_filter_may_have_many_terms)
 	options.filter = &filter;
 	informer = tape_informer(NULL);
 	KINF_OK(kinf_informer_add_handler(informer, &options, &a.handler));
-	tape_drain(informer);
-	tape_is(&a, "add! a/a=1 add! a/b=2 add! a/c=3 add! a/d=4 add! a/e=5 add! a/f=6 add! a/g=7 "
-		    "add! a/h=8 add! a/i=9 add! a/j=10 sync");
+	then_gets(&a,
+		"add! a/a=1 add! a/b=2 add! a/c=3 add! a/d=4 add! a/e=5 add! a/f=6 add! a/g=7 "
+		"add! a/h=8 add! a/i=9 add! a/j=10 sync");
 	free(terms);
 }
 
@@ -155,14 +144,11 @@ Test(informer, what_a_relist_finds_missing_is_deleted_with_its_last_state)
 	cache_put("a/x", NULL);
 	cache_put("a/y", NULL);
 	cache_take();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
+	start(&a);
+	then_gets(&a, "add! a/x=1 add! a/y=2 sync");
 	cache_relist("a/y a/z");
 	cache_take();
-	tape_drain(informer);
-	tape_is(&a, "upd a/y=2>3 add a/z=4 del? a/x=1");
+	then_gets(&a, "upd a/y=2>3 add a/z=4 del? a/x=1");
 }
 
 /* ---- laps --------------------------------------------------------------- */
@@ -187,13 +173,10 @@ static void three_objects(void)
 Test(informer, a_lapped_handler_is_told_and_gets_everything_anew)
 {
 	three_objects();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	start(&a);
+	then_gets(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
 	change_and_trim();
-	tape_drain(informer);
-	tape_is(&a, "lapped add! a/w=1 add! a/x=4 add! a/z=5 sync");
+	then_gets(&a, "lapped add! a/w=1 add! a/x=4 add! a/z=5 sync");
 	cr_assert_eq(kinf_handler_synced(a.handler), 1);
 }
 
@@ -209,16 +192,13 @@ Test(informer, with_tracked_keys_a_lapse_is_told_as_differences)
 	three_objects();
 	informer = tracking();
 	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	then_gets(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
 	change_and_trim();
-	tape_drain(informer);
-	tape_is(&a, "upd a/x=?>4 add a/z=5 del? a/y sync");
+	then_gets(&a, "upd a/x=?>4 add a/z=5 del? a/y sync");
 	cache_delete("a/z");
 	cache_put("a/y", NULL);
 	cache_take();
-	tape_drain(informer);
-	tape_is(&a, "del a/z=5 add a/y=6");
+	then_gets(&a, "del a/z=5 add a/y=6");
 }
 
 Test(informer, with_tracked_keys_what_left_the_filter_during_a_lapse_is_deleted)
@@ -228,12 +208,10 @@ Test(informer, with_tracked_keys_what_left_the_filter_during_a_lapse_is_deleted)
 	cache_take();
 	informer = tracking();
 	tape_add(informer, &a, "spec.nodeName=n1");
-	tape_drain(informer);
-	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
+	then_gets(&a, "add! a/x=1 add! a/y=2 sync");
 	cache_put("a/x", "n2");
 	cache_trim();
-	tape_drain(informer);
-	tape_is(&a, "del? a/x sync");
+	then_gets(&a, "del? a/x sync");
 }
 
 Test(informer, a_lapse_in_the_middle_of_a_replay_is_told_too)
@@ -241,8 +219,7 @@ Test(informer, a_lapse_in_the_middle_of_a_replay_is_told_too)
 	three_objects();
 	informer = tracking();
 	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	then_gets(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
 	change_and_trim();
 	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
 	tape_is(&a, "upd a/x=?>4");
@@ -259,8 +236,7 @@ Test(informer, what_comes_back_during_a_replay_is_an_update)
 	three_objects();
 	informer = tracking();
 	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	then_gets(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
 	cache_delete("a/w");
 	cache_put("a/x", NULL);
 	cache_trim();
@@ -268,12 +244,10 @@ Test(informer, what_comes_back_during_a_replay_is_an_update)
 	tape_is(&a, "upd a/x=?>4");
 	cache_put("a/w", NULL);
 	cache_take();
-	tape_drain(informer);
-	tape_is(&a, "upd a/w=?>5 sync");
+	then_gets(&a, "upd a/w=?>5 sync");
 	cache_delete("a/w");
 	cache_take();
-	tape_drain(informer);
-	tape_is(&a, "del a/w=5");
+	then_gets(&a, "del a/w=5");
 }
 
 /* The object comes back outside the filter, changes, and is deleted. */
@@ -284,8 +258,7 @@ Test(informer, what_comes_back_out_of_the_filter_during_a_replay_is_deleted_once
 	cache_take();
 	informer = tracking();
 	tape_add(informer, &a, "spec.nodeName=n1");
-	tape_drain(informer);
-	tape_is(&a, "add! a/w=1 add! a/x=2 sync");
+	then_gets(&a, "add! a/w=1 add! a/x=2 sync");
 	cache_delete("a/w");
 	cache_put("a/x", "n1");
 	cache_trim();
@@ -294,17 +267,14 @@ Test(informer, what_comes_back_out_of_the_filter_during_a_replay_is_deleted_once
 	cache_put("a/w", "n2");
 	cache_delete("a/w");
 	cache_take();
-	tape_drain(informer);
-	tape_is(&a, "del? a/w sync");
+	then_gets(&a, "del? a/w sync");
 }
 
 Test(informer, a_feed_of_another_definition_is_a_lapse)
 {
 	three_objects();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	start(&a);
+	then_gets(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
 	cache_replace_feed();
 	cache_put("a/n", NULL);
 	cache_take();
@@ -327,15 +297,13 @@ Test(informer, a_resync_updates_every_object_with_itself)
 	cache_take();
 	informer = tape_informer(&options);
 	tape_add(informer, &a, "spec.nodeName=n1");
-	tape_drain(informer);
-	tape_is(&a, "add! a/x=1 sync");
+	then_gets(&a, "add! a/x=1 sync");
 	/* Its time has come: periods are at least a second (test_resync.c). */
 	a.handler->resync.next_ns = 0;
 	informer->resync.next_ns = 1;
 	struct pollfd fd = {.fd = kinf_informer_fd(informer), .events = POLLIN};
 	cr_assert_eq(poll(&fd, 1, 5000), 1);
-	tape_drain(informer);
-	tape_is(&a, "upd a/x=1>1");
+	then_gets(&a, "upd a/x=1>1");
 }
 
 /* ---- callbacks that change the informer --------------------------------- */
@@ -349,12 +317,10 @@ static void remove_itself(struct tape *tape)
 Test(informer, a_handler_may_remove_itself)
 {
 	three_objects();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	tape_add(informer, &b, NULL);
 	a.then = remove_itself;
-	tape_drain(informer);
-	tape_is(&a, "add! a/w=1");
+	then_gets(&a, "add! a/w=1");
 	tape_is(&b, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
 }
 
@@ -367,11 +333,9 @@ static void add_the_other(struct tape *tape)
 Test(informer, a_handler_may_add_another)
 {
 	three_objects();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	a.then = add_the_other;
-	tape_drain(informer);
-	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	then_gets(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
 	tape_is(&b, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
 }
 
@@ -383,13 +347,11 @@ static void free_it(struct tape *tape)
 Test(informer, a_handler_may_free_the_informer)
 {
 	three_objects();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	a.then = free_it;
 	cr_assert_eq(kinf_informer_dispatch(informer, 0), 1);
 	tape_is(&a, "add! a/w=1");
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	KINF_OK(kinf_informer_run(informer, -1));
 	tape_is(&a, "add! a/w=1");
 	informer = NULL;
@@ -410,8 +372,7 @@ Test(informer, a_handler_may_not_dispatch_or_commit)
 	informer = tape_informer(&options);
 	tape_add(informer, &a, NULL);
 	a.then = misuse;
-	tape_drain(informer);
-	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	then_gets(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
 }
 
 static void look_into_the_cache(struct tape *tape)
@@ -426,15 +387,12 @@ static void look_into_the_cache(struct tape *tape)
 
 Test(informer, the_cache_holds_what_a_handler_is_told)
 {
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	tape_is(&a, "sync");
+	start(&a);
+	then_gets(&a, "sync");
 	cache_put("a/late", NULL);
 	cache_take();
 	a.then = look_into_the_cache;
-	tape_drain(informer);
-	tape_is(&a, "add a/late=1");
+	then_gets(&a, "add a/late=1");
 }
 
 /* ---- states ------------------------------------------------------------- */
@@ -484,8 +442,7 @@ Test(informer, a_feed_that_is_not_there_is_refused_and_one_that_goes_is_told)
 	int r = kinf_informer_new(cache.kinf, "secrets", NULL, &informer);
 
 	cr_assert_eq(r, KINF_NO_FEED);
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	tape_drain(informer);
 	rig_record(&cache.rig, cache.feed, RECORD_FEED_REMOVED, NULL, NULL);
 	rig_settle(&cache.rig);
@@ -499,8 +456,7 @@ Test(informer, a_feed_that_is_not_there_is_refused_and_one_that_goes_is_told)
 	(void)rig_append(&cache.rig, cache.feed, RECORD_LIST_BEGIN, NULL, NULL);
 	(void)rig_append(&cache.rig, cache.feed, RECORD_LIST_END, NULL, NULL);
 	cache_take();
-	tape_drain(informer);
-	tape_is(&a, "sync lapped sync");
+	then_gets(&a, "sync lapped sync");
 }
 
 /* ---- options ------------------------------------------------------------ */

@@ -6,14 +6,12 @@
 #include <stdio.h>
 
 #include "common/cleanup.h"
-#include "tests/unit/tape.h"
+#include "tests/unit/informer_rig.h"
 
-TestSuite(informer_controller, .init = cache_open, .fini = cache_close, .timeout = 120);
+TestSuite(informer_controller, .init = cache_open, .fini = informer_close, .timeout = 120);
 
 #define KEYS 12
 
-static struct tape a;
-static struct kinf_informer *informer;
 static unsigned random_state;
 
 static unsigned dice(unsigned sides)
@@ -210,7 +208,6 @@ Test(informer_controller, TestHammerController)
 	cr_assert_gt(calls, 500);
 	cr_assert_gt(resyncs, 50);
 	cr_assert_gt(lapses, 0);
-	kinf_informer_free(&informer);
 }
 
 /* Each object goes through all it can; at the end it is deleted, and all of them are told so. */
@@ -240,25 +237,18 @@ Test(informer_controller, TestUpdate)
 	for (unsigned key = 0; key < KEYS; key++)
 		left += r.version[key];
 	cr_assert_eq(left, 0);
-	kinf_informer_free(&informer);
 }
 
 /* A handler gets all of a transaction, or nothing. It need not be in the index yet. */
 Test(informer_controller, TestProcessDeltasInBatch)
 {
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	tape_is(&a, "sync");
+	start(&a);
+	then_gets(&a, "sync");
 	cache_put("a/x", NULL);
 	cache_put("a/y", NULL);
-	tape_drain(informer);
-	tape_is(&a, "");
+	then_gets(&a, "");
 	rig_commit(&cache.rig); /* the processor has not taken it */
-	tape_drain(informer);
-	tape_is(&a, "add a/x=1 add a/y=2");
-	kinf_informer_free(&informer);
-	tape_release(&a);
+	then_gets(&a, "add a/x=1 add a/y=2");
 }
 
 static void the_cache_is_final(struct tape *tape)
@@ -283,17 +273,12 @@ Test(informer_controller, TestReplaceEvents)
 	cache_put("a/d", NULL);
 	cache_put("a/u", NULL);
 	cache_take();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	tape_is(&a, "add! a/d=1 add! a/u=2 sync");
+	start(&a);
+	then_gets(&a, "add! a/d=1 add! a/u=2 sync");
 	cache_relist("a/u a/n");
 	cache_take();
 	a.then = the_cache_is_final;
-	tape_drain(informer);
-	tape_is(&a, "upd a/u=2>3 add a/n=4 del? a/d=1");
-	kinf_informer_free(&informer);
-	tape_release(&a);
+	then_gets(&a, "upd a/u=2>3 add a/n=4 del? a/d=1");
 }
 
 /* Unwatched changes come as a list. */
@@ -301,14 +286,9 @@ Test(informer_controller, TestResetWatch)
 {
 	cache_put("a/x", NULL);
 	cache_take();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	tape_is(&a, "add! a/x=1 sync");
+	start(&a);
+	then_gets(&a, "add! a/x=1 sync");
 	cache_relist("a/x a/missed");
 	cache_take();
-	tape_drain(informer);
-	tape_is(&a, "upd a/x=1>2 add a/missed=3");
-	kinf_informer_free(&informer);
-	tape_release(&a);
+	then_gets(&a, "upd a/x=1>2 add a/missed=3");
 }

@@ -15,8 +15,7 @@ TestSuite(informer_fifo, .init = cache_open, .fini = informer_close, .timeout = 
 
 static void begin(void)
 {
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	tape_drain(informer);
 	buf_reset(&a.text);
 }
@@ -24,8 +23,7 @@ static void begin(void)
 static void told(const char *text)
 {
 	cache_take();
-	tape_drain(informer);
-	tape_is(&a, text);
+	then_gets(&a, text);
 }
 
 /* As if its time had come: test_resync.c is about times. */
@@ -162,8 +160,7 @@ Test(informer_fifo, TestRealFIFO_HasSyncedCorrectOnDeletion)
 	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
 	cache_delete("a/bar");
 	cache_take();
-	tape_drain(informer);
-	tape_is(&a, "add! a/bar=1 del a/bar=1 add! a/foo=2 sync");
+	then_gets(&a, "add! a/bar=1 del a/bar=1 add! a/foo=2 sync");
 	cr_assert_eq(kinf_handler_synced(a.handler), 1);
 }
 
@@ -183,8 +180,7 @@ Test(informer_fifo, TestRealFIFO_detectLineJumpers)
 
 Test(informer_fifo, TestRealFIFO_HasSynced)
 {
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	cr_assert_eq(kinf_handler_synced(a.handler), 0, "nothing was dispatched");
 	told("sync");
 	cr_assert_eq(kinf_handler_synced(a.handler), 1, "an empty list");
@@ -193,8 +189,7 @@ Test(informer_fifo, TestRealFIFO_HasSynced)
 	cache_take();
 	tape_add(informer, &b, NULL);
 	b.then = is_not_synced;
-	tape_drain(informer);
-	tape_is(&b, "add! a/x=1 add! a/y=2 sync");
+	then_gets(&b, "add! a/x=1 add! a/y=2 sync");
 	cr_assert_eq(kinf_handler_synced(b.handler), 1);
 }
 
@@ -227,8 +222,7 @@ Test(informer_fifo, TestRealFIFO_PopMultipleDeltaInBatch)
 	cache_put("a/x", NULL);
 	cache_put("a/y", NULL);
 	cache_take();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	cr_assert_eq(kinf_informer_dispatch(informer, 2), 2);
 	tape_is(&a, "add! a/x=1 add! a/y=2");
 	cache_put("a/z", NULL);

@@ -49,8 +49,7 @@ static void is_lapsed_after_a_write(const struct kinf_informer_options *options)
 	a.then = write_meanwhile;
 	cr_assert_eq(kinf_informer_dispatch(informer, 0), KINF_SNAPSHOT_EXPIRED);
 	tape_is(&a, "add! a/w=1");
-	tape_drain(informer);
-	tape_is(&a, "lapped add! a/w=1 add! a/x=2 add! a/y=3 add! a/z=4 sync");
+	then_gets(&a, "lapped add! a/w=1 add! a/x=2 add! a/y=3 add! a/z=4 sync");
 }
 
 Test(informer_process, a_copy_that_is_written_while_it_is_followed_is_a_lapse)
@@ -77,13 +76,11 @@ Test(informer_process, a_copy_that_was_written_when_all_was_told_is_a_lapse_too)
 {
 	three_objects();
 	become_a_copy();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	a.then = write_at_the_end;
 	cr_assert_eq(kinf_informer_dispatch(informer, 0), KINF_SNAPSHOT_EXPIRED);
 	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
-	tape_drain(informer);
-	tape_is(&a, "lapped add! a/w=1 add! a/x=2 add! a/y=3 add! a/z=4 sync");
+	then_gets(&a, "lapped add! a/w=1 add! a/x=2 add! a/y=3 add! a/z=4 sync");
 }
 
 /* ---- fork --------------------------------------------------------------- */
@@ -120,15 +117,13 @@ static void wait_for(pid_t child)
 Test(informer_process, a_child_of_fork_is_refused_and_harms_nobody)
 {
 	three_objects();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	cr_assert_eq(kinf_informer_dispatch(informer, 1), 1);
 	pid_t child = fork();
 	if (child == 0)
 		_exit(use_as_a_child());
 	wait_for(child);
-	tape_drain(informer);
-	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	then_gets(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
 	cr_assert_eq(kinf_informer_phase(informer), KINF_INFORMER_STARTED);
 }
 
@@ -154,8 +149,7 @@ Test(informer_process, a_child_that_returns_from_a_callback_is_told_no_more)
 		_exit(r != KINF_FORKED || strcmp(buf_cstr(&a.text), "add! a/w=1") != 0);
 	wait_for(forked);
 	cr_assert_gt(r, 0);
-	tape_drain(informer);
-	tape_is(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
+	then_gets(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
 }
 
 /* ---- a program that closes all descriptors ------------------------------ */

@@ -41,11 +41,9 @@ Test(informer_resync, the_feed_says_the_default)
 	say(5 * S);
 	open_informer(0, 0);
 	cr_assert_eq(a.handler->resync.period_ns, 5 * S, "known before the first dispatch");
-	tape_drain(informer);
-	tape_is(&a, "add! a/x=1 sync");
+	then_gets(&a, "add! a/x=1 sync");
 	a.handler->resync.next_ns = informer->resync.next_ns = 1;
-	tape_drain(informer);
-	tape_is(&a, "upd a/x=1>1");
+	then_gets(&a, "upd a/x=1>1");
 }
 
 Test(informer_resync, a_running_informer_takes_a_change_over)

@@ -26,11 +26,9 @@ static void two_pods(void)
 Test(informer_shared, TestSharedInformerWatchDisruption)
 {
 	two_pods();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	tape_add(informer, &b, NULL);
-	tape_drain(informer);
-	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
+	then_gets(&a, "add! a/x=1 add! a/y=2 sync");
 	tape_is(&b, "add! a/x=1 add! a/y=2 sync");
 	(void)rig_append(&cache.rig, cache.feed, RECORD_LIST_BEGIN, NULL, NULL);
 	cache_put("a/x", NULL);
@@ -38,20 +36,17 @@ Test(informer_shared, TestSharedInformerWatchDisruption)
 	(void)rig_append(&cache.rig, cache.feed, RECORD_LIST_END, NULL, NULL);
 	cache_take();
 	b.handler->resync_owed = true;
-	tape_drain(informer);
-	tape_is(&a, "upd a/x=1>3 add a/z=4");
+	then_gets(&a, "upd a/x=1>3 add a/z=4");
 	tape_is(&b, "upd a/x=1>3 add a/z=4 upd a/x=3>3 upd a/y=2>2 upd a/z=4>4");
 }
 
 Test(informer_shared, TestSharedInformerRemoveHandler)
 {
 	two_pods();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	tape_add(informer, &b, NULL);
 	KINF_OK(kinf_informer_remove_handler(informer, b.handler));
-	tape_drain(informer);
-	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
+	then_gets(&a, "add! a/x=1 add! a/y=2 sync");
 	tape_is(&b, "");
 	KINF_OK(kinf_informer_remove_handler(informer, a.handler));
 	cache_put("a/x", NULL);
@@ -65,8 +60,7 @@ Test(informer_shared, TestSharedInformerRemoveForeignHandler)
 	struct kinf_informer *other = tape_informer(NULL);
 
 	two_pods();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	tape_add(other, &b, NULL);
 	cr_assert_eq(kinf_informer_remove_handler(informer, b.handler), KINF_NOT_FOUND);
 	cr_assert_eq(kinf_informer_remove_handler(informer, NULL), KINF_NOT_FOUND);
@@ -83,19 +77,16 @@ Test(informer_shared, TestSharedInformerMultipleRegistration)
 	struct kinf_handler *first = tape_add(informer, &a, NULL);
 	struct kinf_handler *second = tape_add(informer, &a, NULL);
 	cr_assert_neq(first, second);
-	tape_drain(informer);
-	tape_is(&a, "sync sync");
+	then_gets(&a, "sync sync");
 	KINF_OK(kinf_informer_remove_handler(informer, first));
 	two_pods();
-	tape_drain(informer);
-	tape_is(&a, "add a/x=1 add a/y=2");
+	then_gets(&a, "add a/x=1 add a/y=2");
 	KINF_OK(kinf_informer_remove_handler(informer, second));
 }
 
 Test(informer_shared, TestRemovingRemovedSharedInformer)
 {
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	KINF_OK(kinf_informer_remove_handler(informer, a.handler));
 	cr_assert_eq(kinf_informer_remove_handler(informer, a.handler), KINF_NOT_FOUND);
 }
@@ -201,8 +192,7 @@ Test(informer_shared, TestAddOnStoppedSharedInformer)
 
 Test(informer_shared, TestRemoveOnStoppedSharedInformer)
 {
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	tape_drain(informer);
 	kinf_informer_stop(informer);
 	KINF_OK(kinf_informer_remove_handler(informer, a.handler));
@@ -211,22 +201,18 @@ Test(informer_shared, TestRemoveOnStoppedSharedInformer)
 Test(informer_shared, TestRemoveWhileActive)
 {
 	two_pods();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
+	start(&a);
+	then_gets(&a, "add! a/x=1 add! a/y=2 sync");
 	KINF_OK(kinf_informer_remove_handler(informer, a.handler));
 	cache_put("a/x", NULL);
 	cache_take();
-	tape_drain(informer);
-	tape_is(&a, "");
+	then_gets(&a, "");
 }
 
 Test(informer_shared, TestAddWhileActive)
 {
 	two_pods();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	tape_drain(informer);
 	tape_add(informer, &b, NULL);
 	cr_assert_eq(kinf_handler_synced(b.handler), 0);
@@ -263,8 +249,7 @@ Test(informer_shared, TestShutdown)
 	unsigned threads = entries_of("/proc/self/task"), files = entries_of("/proc/self/fd");
 
 	for (int life = 0; life < 3; life++) {
-		informer = tape_informer(NULL);
-		tape_add(informer, &a, NULL);
+		start(&a);
 		if (life > 0)
 			tape_drain(informer);
 		if (life > 1)
@@ -289,8 +274,7 @@ Test(informer_shared, TestRemoveEventHandler_AsynchronousPanic)
 	informer = tape_informer(NULL);
 	a.then = remove_and_go_on;
 	tape_add(informer, &a, NULL);
-	tape_drain(informer);
-	tape_is(&a, "add! a/x=1 (goes on)");
+	then_gets(&a, "add! a/x=1 (goes on)");
 }
 
 /* Between two dispatches no callback runs: there is nothing to wait for, and the handler's
@@ -312,8 +296,7 @@ Test(informer_shared, TestRemoveEventHandler_SynchronousShutdown)
 Test(informer_shared, TestShutDownEventHandler_Lifecycles)
 {
 	two_pods();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	KINF_OK(kinf_informer_remove_handler(informer, a.handler)); /* never started */
 	tape_add(informer, &a, NULL);                               /* before the start */
 	tape_drain(informer);
@@ -335,24 +318,21 @@ Test(informer_shared, TestBasicLogic)
 	rig_record(&cache.rig, cache.feed, RECORD_FEED_REMOVED, NULL, NULL);
 	cache.feed = rig_add_feed(&cache.rig, "pods"); /* not listed */
 	cache_take();
-	informer = tape_informer(NULL);
-	tape_add(informer, &a, NULL);
+	start(&a);
 	tape_drain(informer);
 	cr_assert_eq(kinf_handler_synced(a.handler), 0, "upstream is not");
 	(void)rig_append(&cache.rig, cache.feed, RECORD_LIST_BEGIN, NULL, NULL);
 	cache_put("a/x", NULL);
 	cache_put("a/y", NULL);
 	cache_take();
-	tape_drain(informer);
-	tape_is(&a, "");
+	then_gets(&a, "");
 	(void)rig_append(&cache.rig, cache.feed, RECORD_LIST_END, NULL, NULL);
 	cache_take();
 	while (a.calls < 2) {
 		cr_assert_eq(kinf_handler_synced(a.handler), 0, "%s", buf_cstr(&a.text));
 		cr_assert_geq(kinf_informer_dispatch(informer, 1), 0);
 	}
-	tape_drain(informer);
-	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
+	then_gets(&a, "add! a/x=1 add! a/y=2 sync");
 	cr_assert_eq(kinf_handler_synced(a.handler), 1);
 }
 
