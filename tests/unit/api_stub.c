@@ -2,14 +2,11 @@
 #include "tests/unit/api_stub.h"
 
 #include <arpa/inet.h>
-#include <criterion/criterion.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
+
+#include "tests/unit/unit.h"
 
 #define ANSWERS_MAX     24
 #define CONNECTIONS_MAX 64

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/body.h"
 
-#include <criterion/criterion.h>
-
-#include "common/err.h"
 #include "common/value/json.h"
+#include "tests/unit/unit.h"
 
 void body_put(const char *json, struct buf *out)
 {

@@ -3,11 +3,8 @@
 #ifndef UNIT_CONFIG_RIG_H
 #define UNIT_CONFIG_RIG_H
 
-#include <criterion/criterion.h>
-#include <string.h>
-
 #include "common/config/config.h"
-#include "common/err.h"
+#include "tests/unit/unit.h"
 
 static inline struct config *parse(const char *text)
 {

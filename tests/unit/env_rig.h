@@ -3,16 +3,9 @@
 #ifndef UNIT_ENV_RIG_H
 #define UNIT_ENV_RIG_H
 
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-
-#include "common/err.h"
 #include "store/env/env.h"
 #include "store/pins/pin_page.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 static const char *const databases[] = {"one", "two"};
 

@@ -3,16 +3,11 @@
 #ifndef UNIT_EXEC_RIG_H
 #define UNIT_EXEC_RIG_H
 
-#include <criterion/criterion.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 
-#include "common/err.h"
 #include "common/proc.h"
 #include "reflector/net/exec.h"
+#include "tests/unit/unit.h"
 
 #define SECOND 1000000000ull
 #define V1     "client.authentication.k8s.io/v1"

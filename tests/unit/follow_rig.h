@@ -7,15 +7,9 @@
 #ifndef UNIT_FOLLOW_RIG_H
 #define UNIT_FOLLOW_RIG_H
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "common/err.h"
 #include "store/read/follow.h"
 #include "tests/unit/ok.h"
 #include "tests/unit/rig.h"
-#include "tests/unit/scratch.h"
 
 #define FEEDS 2
 #define KEYS  40

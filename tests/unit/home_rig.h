@@ -3,14 +3,8 @@
 #ifndef UNIT_HOME_RIG_H
 #define UNIT_HOME_RIG_H
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "common/err.h"
 #include "store/env/home.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 static inline struct home *open_home(bool create)
 {

@@ -3,14 +3,10 @@
 #ifndef UNIT_HTTP_RIG_H
 #define UNIT_HTTP_RIG_H
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "common/buf.h"
-#include "common/err.h"
 #include "reflector/net/http.h"
 #include "tests/unit/api_stub.h"
+#include "tests/unit/unit.h"
 
 struct seen {
 	struct http *http;

@@ -3,12 +3,8 @@
 #ifndef UNIT_INDEX_RIG_H
 #define UNIT_INDEX_RIG_H
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-
-#include "common/err.h"
 #include "store/index/index.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 #define FEED 7u
 

@@ -3,12 +3,9 @@
 #ifndef UNIT_JOURNAL_DAMAGE_H
 #define UNIT_JOURNAL_DAMAGE_H
 
-#include <criterion/criterion.h>
-#include <string.h>
-
 #include "common/bytes.h"
-#include "common/err.h"
 #include "store/journal/journal_internal.h"
+#include "tests/unit/unit.h"
 
 /* Replaces byte AT of the stored record SEQ, or its last one, by another; SIZE also truncates
  * it. */

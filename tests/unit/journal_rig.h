@@ -3,11 +3,8 @@
 #ifndef UNIT_JOURNAL_RIG_H
 #define UNIT_JOURNAL_RIG_H
 
-#include <criterion/criterion.h>
-
-#include "common/err.h"
 #include "store/journal/journal.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 static const struct journal_options small = {.map_bytes = 64u << 20};
 

@@ -3,14 +3,9 @@
 #ifndef UNIT_FEED_RIG_H
 #define UNIT_FEED_RIG_H
 
-#include <criterion/criterion.h>
-
-#include <stdio.h>
-#include <string.h>
-
-#include "common/err.h"
 #include "reflector/feed/machine.h"
 #include "reflector/record/object.h"
+#include "tests/unit/unit.h"
 
 #define MS     1000000ull
 #define SECOND 1000000000ull

@@ -3,9 +3,7 @@
 #ifndef UNIT_OK_H
 #define UNIT_OK_H
 
-#include <criterion/criterion.h>
-
-#include "common/err.h"
+#include "tests/unit/unit.h"
 
 #define OK(call) \
 	do { \

@@ -4,22 +4,14 @@
 #ifndef UNIT_PINS_RIG_H
 #define UNIT_PINS_RIG_H
 
-#include <criterion/criterion.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "common/err.h"
 #include "store/env/env.h"
 #include "store/pins/pin_file.h"
 #include "tests/unit/page_rig.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 #define KEYS  32
 #define VALUE 3000 /* in overflow pages, if pages have 4 KiB */

@@ -3,13 +3,9 @@
 #ifndef UNIT_QUERY_RIG_H
 #define UNIT_QUERY_RIG_H
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-
-#include "common/err.h"
 #include "reader/kinf.h"
 #include "tests/unit/rig.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 #define CONFIG \
 	"feeds:\n" \

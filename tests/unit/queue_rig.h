@@ -3,12 +3,10 @@
 #ifndef UNIT_QUEUE_RIG_H
 #define UNIT_QUEUE_RIG_H
 
-#include <criterion/criterion.h>
-#include <string.h>
 #include <time.h>
 
-#include "common/cleanup.h"
 #include "reader/kinf.h"
+#include "tests/unit/unit.h"
 
 #define MS         INT64_C(1000000)
 #define WITHIN_MS  30000 /* for an expected event */

@@ -4,12 +4,9 @@
 #ifndef UNIT_RECORD_RIG_H
 #define UNIT_RECORD_RIG_H
 
-#include <criterion/criterion.h>
-
-#include "common/err.h"
 #include "reflector/record/record.h"
 #include "reflector/record/recorder.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 struct record_rig {
 	struct home *home;

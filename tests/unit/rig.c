@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/rig.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-
 #include "common/buf.h"
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "tests/unit/body.h"
 #include "tests/unit/ok.h"
-#include "tests/unit/scratch.h"
 
 static const struct journal_options journal_options = {.map_bytes = 256u << 20};
 

@@ -3,11 +3,8 @@
 #ifndef UNIT_RING_RIG_H
 #define UNIT_RING_RIG_H
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-
-#include "common/err.h"
 #include "store/ring/ring.h"
+#include "tests/unit/unit.h"
 
 #define CAPACITY 4096
 

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/scratch.h"
 
-#include <criterion/criterion.h>
 #include <ftw.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
-#include <unistd.h>
+
+#include "tests/unit/unit.h"
 
 #define MEMORY_MIN ((uint64_t)1 << 30)
 

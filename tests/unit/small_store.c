@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/small_store.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-
-#include "common/err.h"
 #include "common/value/json.h"
 #include "tests/unit/ok.h"
-#include "tests/unit/scratch.h"
 
 static uint64_t append(struct small_store *s, struct record *record)
 {

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/tape.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "common/array.h"
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "tests/unit/ok.h"
-#include "tests/unit/scratch.h"
 
 struct cache cache;
 

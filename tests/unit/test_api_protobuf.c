@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The expected bytes are a kube-apiserver's (1.37.2). */
-#include <criterion/criterion.h>
-
-#include <stdio.h>
-#include <string.h>
-
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "serve/api/api_protobuf.h"
 #include "tests/unit/body.h"
+#include "tests/unit/unit.h"
 
 #define PARTIAL_TYPE \
 	"6b3873000a270a0e6d6574612e6b38732e696f2f763112155061727469616c4f626a6563744d657461646174" \

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-#include <criterion/criterion.h>
-#include <stdio.h>
-
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "store/ring/taken.h"
 #include "tests/unit/ok.h"
 #include "tests/unit/rig.h"

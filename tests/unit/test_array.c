@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <errno.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "common/array.h"
-#include "common/err.h"
+#include "tests/unit/unit.h"
 
 Test(array, items_are_kept_in_their_order_while_it_grows)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A feed's state as of an earlier seq, compared with the states noted at the time. */
-#include <criterion/criterion.h>
-
-#include "common/cleanup.h"
 #include "store/read/as_of.h"
 #include "tests/unit/follow_rig.h"
 

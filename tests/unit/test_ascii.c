@@ -3,13 +3,12 @@
  * compares letters as below. */
 #include "common/text/utf8.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
 #include <strings.h>
 
 #include "common/text/similar.h"
 #include "store/journal/journal.h"
 #include "store/read/cursor_file.h"
+#include "tests/unit/unit.h"
 
 #define DOTLESS 0xfd /* the small letter of I */
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/text/base64.h"
-
-#include <criterion/criterion.h>
-#include <stdlib.h>
-
-#include "common/err.h"
+#include "tests/unit/unit.h"
 
 Test(base64, written_as_the_standard_says)
 {

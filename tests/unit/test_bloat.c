@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/env/env_copy.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
-
 #include "store/env/env.h"
+#include "tests/unit/unit.h"
 
 #define SECOND 1000000000ull
 #define MIB    (1ull << 20)

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "common/buf.h"
-#include "common/cleanup.h"
-#include "common/err.h"
+#include "tests/unit/unit.h"
 
 Test(buf, writes_follow_each_other)
 {

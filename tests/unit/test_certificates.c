@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/net/certificates.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "common/err.h"
 #include "common/proc.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 #define SECOND 1000000000ull
 #define PEM(x) "-----BEGIN " x "-----\n"

@@ -1,18 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "common/buf.h"
-#include "common/cleanup.h"
 #include "common/config/config.h"
-#include "common/err.h"
 #include "tests/unit/config_rig.h"
 
 static char directory[64];

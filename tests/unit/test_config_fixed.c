@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <string.h>
-
 #include "common/config/config.h"
-#include "common/err.h"
+#include "tests/unit/unit.h"
 
 static struct config *parsed(const char *text)
 {

@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/unit/config_rig.h"
 
 #define MS     1000000ull

@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/unit/config_rig.h"
 
 Test(config_serve, nothing_is_served_unless_the_section_is_there)

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <stdlib.h>
-
 #include "tests/unit/config_rig.h"
 
 Test(config_variables, a_variable_stands_for_its_value_in_every_kind_of_value)

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <string.h>
-
 #include "tests/unit/config_rig.h"
 
 static void refuse(const char *text, const char *sentence)

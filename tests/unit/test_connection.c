@@ -2,10 +2,10 @@
 #include "reflector/net/connection.h"
 
 #include <arpa/inet.h>
-#include <criterion/criterion.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
+
+#include "tests/unit/unit.h"
 
 /* A connected pair over loopback; the port of the first end. */
 static uint16_t connect_pair(int *ret_near, int *ret_far)

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The control socket: calls, answers, bounds. Client and daemon are two processes. */
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/daemon/control.h"
-#include "common/err.h"
+#include "tests/unit/unit.h"
 
 #define NAME "control.test"
 

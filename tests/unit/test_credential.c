@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/net/credential.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "common/buf.h"
-#include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 #define SECOND 1000000000ull
 

@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
 #include "store/read/cursor_claim.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 static struct home *home;
 static const uint8_t uuid[16] = {0x01, 0x23, 0xff, [15] = 0xa0};

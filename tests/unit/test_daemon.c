@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/daemon/daemon.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "common/proc.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 #define PAGE "stats.test"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include "common/err.h"
 #include "common/text/decimal.h"
+#include "tests/unit/unit.h"
 
 static void refused(struct bytes text, uint64_t max, const char *sentence)
 {

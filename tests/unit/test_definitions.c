@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-
-#include <criterion/criterion.h>
-#include <stdio.h>
-
-#include "common/err.h"
 #include "tests/unit/ok.h"
 #include "tests/unit/rig.h"
 

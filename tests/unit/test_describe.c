@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of descriptions; whole ones are compared with kubectl's in
  * tests/scenario/test_describe.py. */
-#include <criterion/criterion.h>
-
-#include "common/cleanup.h"
 #include "common/options.h"
 #include "print/describe/describe_internal.h"
 #include "print/describe/describe.h"
 #include "tests/unit/body.h"
+#include "tests/unit/unit.h"
 
 static void expect_aligned(const char *text, const char *wanted)
 {

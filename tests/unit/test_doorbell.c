@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/ring/doorbell.h"
 
-#include <criterion/criterion.h>
 #include <poll.h>
-#include <stdio.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "common/err.h"
 #include "reader/informer/informer.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 static struct home *home;
 static struct doorbell *bell;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include "common/err.h"
 #include "reflector/feed/definition.h"
 #include "reflector/feed/feeds_entry.h"
+#include "tests/unit/unit.h"
 
 static char web[] = "web", shop[] = "shop", *namespaces[] = {web, shop};
 static char status[] = "status", managed[] = "metadata.managedFields";

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Environments with a damaged file: it is an error, and nothing older or false is read. */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "common/cleanup.h"
 #include "common/options.h"
 #include "store/env/state.h"
 #include "tests/unit/env_rig.h"

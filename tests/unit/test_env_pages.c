@@ -2,8 +2,6 @@
 /* Environments made on a machine with another page size. */
 #include <dlfcn.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "tests/unit/env_rig.h"
 

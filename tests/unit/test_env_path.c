@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Searches in read transactions: they agree with LMDB's, and changed flags of a page lead none
  * of them astray. */
-#include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "common/cleanup.h"
 #include "tests/unit/env_rig.h"
 #include "tests/unit/page_rig.h"
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <errno.h>
-#include <pthread.h>
-#include <string.h>
-
 #include "common/err.h"
+
+#include <pthread.h>
+
+#include "tests/unit/unit.h"
 
 Test(err, sentence_reads_from_the_outside_in)
 {
@@ -79,6 +77,7 @@ Test(err, every_code_has_a_text_and_is_below_errno)
 	cr_assert_lt(ERR_##symbol, -1000); \
 	cr_assert_str_eq(err_name(ERR_##symbol), text);
 #include "common/err.def"
+#include "tests/unit/unit.h"
 #undef ERR
 }
 

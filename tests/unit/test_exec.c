@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/net/exec.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "common/err.h"
 #include "common/proc.h"
 #include "tests/unit/exec_rig.h"
 

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests with an exec plugin's credentials. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "common/proc.h"
 #include "reflector/net/http.h"
 #include "tests/unit/api_stub.h"

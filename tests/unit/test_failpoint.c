@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
+#include "tests/unit/unit.h"
 
 #ifdef KINF_FAILPOINTS
 

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/daemon/failure.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "common/err.h"
 #include "common/log.h"
+#include "tests/unit/unit.h"
 
 static int log_end;
 static struct stats *stats;

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/daemon/faults.h"
 
-#include <criterion/criterion.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/proc.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 /* Waits for the child PID; its wait status. */
 static int reap(pid_t pid)

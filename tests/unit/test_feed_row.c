@@ -2,12 +2,8 @@
 /* A feed's definition as it is stored, also by older and newer programs. */
 #include "store/journal/journal_internal.h"
 
-#include <criterion/criterion.h>
-
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "common/value/value.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 TestSuite(feed_row, .timeout = 30);
 

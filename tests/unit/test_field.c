@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "common/err.h"
 #include "common/value/field.h"
 #include "tests/unit/body.h"
+#include "tests/unit/unit.h"
 
 static struct bytes texts[8];
 static size_t n_texts;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include "common/err.h"
 #include "common/value/field_diff.h"
 #include "common/value/path.h"
 #include "tests/unit/body.h"
+#include "tests/unit/unit.h"
 
 struct found {
 	struct buf text;

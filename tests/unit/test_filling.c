@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "processor/filling.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "common/cleanup.h"
 #include "tests/unit/page_rig.h"
 #include "tests/unit/rig.h"
+#include "tests/unit/unit.h"
 
 #define MIB ((uint64_t)1 << 20)
 

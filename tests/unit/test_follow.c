@@ -2,14 +2,9 @@
 /* Followers against a model (follow_rig.h). */
 #include "store/read/follow.h"
 
-#include <criterion/criterion.h>
 #include <signal.h>
 #include <sys/time.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "common/err.h"
 #include "tests/unit/follow_rig.h"
 
 TestSuite(follow, .init = setup, .fini = teardown, .timeout = 120);

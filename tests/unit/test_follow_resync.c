@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resyncs of a follower. */
-#include <criterion/criterion.h>
-
 #include "tests/unit/follow_rig.h"
 
 TestSuite(follow, .init = setup, .fini = teardown, .timeout = 120);

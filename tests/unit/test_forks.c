@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/env/forks.h"
 
-#include <criterion/criterion.h>
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
+
+#include "tests/unit/unit.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned begun; /* children with a renewed lock */

@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/env/generation.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/statvfs.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "store/env/state.h"
 #include "store/pins/pin_page.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 static const char *const databases[] = {"one"};
 static const struct generation_kind kind = {.what = "journal",

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
 #include <isa-l/igzip_lib.h>
-#include <stdlib.h>
 
 #include "serve/http/gzip.h"
+#include "tests/unit/unit.h"
 
 /* Appends SIZE bytes, about one in EVERY random. */
 static void put_input(struct buf *in, size_t size, unsigned every)

@@ -3,15 +3,13 @@
  * them. */
 #include "reader/handled.h"
 
-#include <criterion/criterion.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "reader/handle.h"
 #include "reader/informer/informer.h"
 #include "tests/unit/tape.h"
+#include "tests/unit/unit.h"
 
 #define SOON_NS UINT64_C(20000000)
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/informer/informer.h"
-
-#include <criterion/criterion.h>
-#include <stdio.h>
-
-#include "common/err.h"
+#include "tests/unit/unit.h"
 
 TestSuite(handler_keys, .timeout = 60);
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "common/hash.h"
 #include "common/hashtable.h"
+#include "tests/unit/unit.h"
 
 struct item {
 	uint32_t hash;

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/net/head.h"
-
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "common/err.h"
+#include "tests/unit/unit.h"
 
 static int lines(struct http_head *head, const char *const *line)
 {

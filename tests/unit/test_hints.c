@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/index/hints.h"
 
-#include <criterion/criterion.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "common/bytes.h"
-#include "common/err.h"
 #include "store/read/snapshot.h"
 #include "tests/unit/ok.h"
-#include "tests/unit/scratch.h"
 #include "tests/unit/small_store.h"
 
 #define SLOTS 8192u /* of the smallest table */

@@ -2,12 +2,8 @@
 /* How much history the journal says it has, and trimming by it. */
 #include "store/journal/journal.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "tests/unit/rig.h"
+#include "tests/unit/unit.h"
 
 #define CONFIG "feeds: [{resource: pods}, {resource: nodes}]\n"
 

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/env/home.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "common/err.h"
 #include "tests/unit/home_rig.h"
 
 /* Removes the runtime directory with the store's path and an empty pins/. */

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* home_check() of a daemon after a file was removed or replaced. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "common/err.h"
 #include "tests/unit/home_rig.h"
 
 /* The replaced inode is still open, so the new one differs. */

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directories accepted and refused for a new store. */
-#include <criterion/criterion.h>
 #include <dirent.h>
-#include <errno.h>
 #include <ftw.h>
 #include <grp.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "common/err.h"
 #include "tests/unit/home_rig.h"
 
 /* Makes the scratch directory NAME of mode 0755 with the entries WITH, each ended by a space;

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Roles of daemons, and the locks of other processes. */
-#include <criterion/criterion.h>
-#include <fcntl.h>
 #include <grp.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "tests/unit/home_rig.h"
 
 Test(home_roles, a_copy_does_not_run_in_the_runtime_folder_of_a_store_that_does)

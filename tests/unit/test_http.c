@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/net/http.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "common/buf.h"
-#include "common/err.h"
 #include "common/proc.h"
 #include "tests/unit/http_rig.h"
 

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/index/index.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "common/buf.h"
-#include "common/err.h"
 #include "store/index/index_internal.h"
 #include "store/journal/journal.h"
 #include "tests/unit/index_rig.h"

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changed bytes in the index's file: a read yields the written value, or an error. */
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "common/cleanup.h"
 #include "common/options.h"
 #include "store/index/index_internal.h"
 #include "tests/unit/index_rig.h"

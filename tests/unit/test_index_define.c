@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/index/index.h"
 
-#include <criterion/criterion.h>
-
 #include "tests/unit/index_rig.h"
 
 TestSuite(index, .init = setup, .fini = teardown);

@@ -2,14 +2,10 @@
 /* Handlers of one informer over a store changed by hand. */
 #include "reader/informer/informer.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "common/cleanup.h"
 #include "tests/unit/informer_rig.h"
+#include "tests/unit/unit.h"
 
 TestSuite(informer, .init = cache_open, .fini = informer_close, .timeout = 60);
 

@@ -2,12 +2,10 @@
 /* Rows of client-go's tests of stores and indexers, named after them (tests/INFORMER_ROWS.md). */
 #include "reader/kinf.h"
 
-#include <criterion/criterion.h>
 #include <pthread.h>
-#include <stdio.h>
 
-#include "common/cleanup.h"
 #include "tests/unit/tape.h"
+#include "tests/unit/unit.h"
 
 static struct kinf_snapshot *snapshot;
 

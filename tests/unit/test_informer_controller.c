@@ -2,11 +2,8 @@
 /* Rows of client-go's controller_test.go, named after them (tests/INFORMER_ROWS.md). */
 #include "reader/informer/informer.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-
-#include "common/cleanup.h"
 #include "tests/unit/informer_rig.h"
+#include "tests/unit/unit.h"
 
 TestSuite(informer_controller, .init = cache_open, .fini = informer_close, .timeout = 120);
 

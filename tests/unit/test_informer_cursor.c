@@ -2,13 +2,10 @@
 /* Where handlers begin: at a cursor (survives the process), at an event number. */
 #include "reader/kinf.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
-
-#include "common/err.h"
 #include "reader/handle.h"
 #include "reader/informer/informer.h"
 #include "tests/unit/informer_rig.h"
+#include "tests/unit/unit.h"
 
 TestSuite(informer_cursor, .init = cache_open, .fini = informer_close, .timeout = 60);
 

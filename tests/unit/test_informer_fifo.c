@@ -5,11 +5,10 @@
  */
 #include "reader/informer/informer.h"
 
-#include <criterion/criterion.h>
 #include <pthread.h>
 
-#include "common/cleanup.h"
 #include "tests/unit/informer_rig.h"
+#include "tests/unit/unit.h"
 
 TestSuite(informer_fifo, .init = cache_open, .fini = informer_close, .timeout = 60);
 

@@ -2,17 +2,11 @@
 /* Informers in the child of a fork, and on a copy written by another process. */
 #include "reader/informer/informer.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/failpoint.h"
-#include "tests/unit/scratch.h"
 #include "tests/unit/informer_rig.h"
+#include "tests/unit/unit.h"
 
 TestSuite(informer_process, .init = cache_open, .fini = informer_close, .timeout = 60);
 

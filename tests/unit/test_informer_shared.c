@@ -2,16 +2,12 @@
 /* Rows of client-go's shared_informer_test.go, named after them (tests/INFORMER_ROWS.md). */
 #include "reader/informer/informer.h"
 
-#include <criterion/criterion.h>
 #include <dirent.h>
-#include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "tests/unit/informer_rig.h"
+#include "tests/unit/unit.h"
 
 TestSuite(informer_shared, .init = cache_open, .fini = informer_close, .timeout = 120);
 

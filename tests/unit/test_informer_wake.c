@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/informer/informer.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
 
-#include "common/err.h"
 #include "common/proc.h"
+#include "tests/unit/unit.h"
 
 #define MS ((uint64_t)1000000)
 

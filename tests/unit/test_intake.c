@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "processor/intake.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "tests/unit/rig.h"
+#include "tests/unit/unit.h"
 
 static struct rig rig;
 static struct intake *intake;

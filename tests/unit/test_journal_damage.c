@@ -2,9 +2,7 @@
 /* Records with a damaged header, and records missing in the log: walks detect each, and trims trust
  * none. */
 #include <inttypes.h>
-#include <stdio.h>
 
-#include "common/cleanup.h"
 #include "store/journal/journal_record.h"
 #include "tests/unit/journal_damage.h"
 #include "tests/unit/journal_rig.h"

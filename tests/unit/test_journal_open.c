@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/journal/journal.h"
 
-#include <criterion/criterion.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "common/err.h"
 #include "store/env/generation.h"
 #include "store/pins/pin_page.h"
 #include "tests/unit/journal_rig.h"

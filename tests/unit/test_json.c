@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
 #include <sys/mman.h>
 
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
+#include "tests/unit/unit.h"
 
 static struct json_parser *parser;
 static struct buf body, text;

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rate limiters; as test_queue.c. */
-#include <criterion/criterion.h>
-#include <errno.h>
 #include <stdint.h>
-#include <string.h>
 
-#include "common/cleanup.h"
 #include "reader/kinf.h"
+#include "tests/unit/unit.h"
 
 #define MS INT64_C(1000000)
 

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "common/buf.h"
-#include "common/err.h"
 #include "reflector/feed/list.h"
+#include "tests/unit/unit.h"
 
 /* Items seen, each followed by ';'. */
 static int keep_item(void *arg, struct bytes item, bool cut)

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <stdio.h>
-
 #include "reflector/feed/mass_delete.h"
 #include "tests/unit/record_rig.h"
 

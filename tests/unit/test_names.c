@@ -2,15 +2,9 @@
 /* Walks over names some objects ahead of their caller, and their announcements to the kernel. */
 #include "store/read/names.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "store/env/env.h"
 #include "tests/unit/ok.h"
 #include "tests/unit/rig.h"
-#include "tests/unit/scratch.h"
 
 #define OBJECTS 300
 

@@ -2,14 +2,11 @@
 /* Numbers kept as text, in a program with a decimal comma in its locale. */
 #include "common/value/number.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "common/cleanup.h"
 #include "common/value/path.h"
 #include "tests/unit/body.h"
+#include "tests/unit/unit.h"
 
 /* Instead of the C library's: reads up to a point only, as the C library's does in such a
  * locale. */

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
 #include "common/buf.h"
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "common/value/json.h"
 #include "common/value/omit.h"
 #include "tests/unit/body.h"
+#include "tests/unit/unit.h"
 
 /* Returns JSON without m.x, "" if it has no m.x. */
 static const char *without(const char *json)

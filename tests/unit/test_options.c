@@ -3,11 +3,10 @@
 #include <criterion/redirect.h>
 
 #include <stddef.h>
-#include <string.h>
 
 #include "common/config/config.h"
-#include "common/err.h"
 #include "common/options.h"
+#include "tests/unit/unit.h"
 
 struct args {
 	const char *namespace;

@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "common/buf.h"
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "common/output.h"
+#include "tests/unit/unit.h"
 
 static void write_to(const char *path)
 {

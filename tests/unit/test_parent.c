@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/daemon/parent.h"
 
-#include <criterion/criterion.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#include "common/cleanup.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 static void expect_notification(const char *path, const struct sockaddr_un *address, socklen_t size)
 {

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "command/manage/partial.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/fsuid.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "common/cleanup.h"
 #include "tests/unit/home_rig.h"
 
 #define OTHER 65534

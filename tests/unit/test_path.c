@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include "common/err.h"
 #include "common/options.h"
 #include "common/value/path_set.h"
 #include "tests/unit/body.h"
+#include "tests/unit/unit.h"
 
 static void assert_canonical(const char *text, const char *wanted)
 {

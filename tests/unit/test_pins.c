@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Readers in child processes, and a writer reusing pages as fast as it can. */
-#include <errno.h>
 #include <sched.h>
 
 #include "tests/unit/pins_rig.h"

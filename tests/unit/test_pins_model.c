@@ -14,12 +14,11 @@
  * no pin, all states are gone. No process writes the file after that. The mutants leave out one
  * part of the protocol each, and the model must find out.
  */
-#include <criterion/criterion.h>
 #include <criterion/logging.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+
+#include "tests/unit/unit.h"
 
 #define BUFFER    4
 #define TABLE     ((size_t)1 << 23)

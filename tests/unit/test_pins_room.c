@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pins of readers on a full disk, and on file systems without a block for a store into a map. */
-#include <stdlib.h>
-
 #include "common/failpoint.h"
 #include "tests/unit/pins_rig.h"
 

@@ -2,7 +2,6 @@
 /* Pins of other users' readers, and files the writer must not trust. */
 #include <dirent.h>
 #include <grp.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Terms with more postings than are sorted. */
-
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/unit/query_rig.h"
 
 TestSuite(query, .init = setup, .fini = teardown, .timeout = 120);

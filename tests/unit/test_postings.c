@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/index/index_postings.h"
 
-#include <criterion/criterion.h>
-
-#include "common/cleanup.h"
 #include "store/index/index_internal.h"
 #include "tests/unit/index_rig.h"
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Columns and cells of objects: forms printed without an API server. */
-#include <criterion/criterion.h>
-
-#include "common/err.h"
 #include "common/options.h"
 #include "print/table/age.h"
 #include "print/table/printer.h"
 #include "tests/unit/body.h"
+#include "tests/unit/unit.h"
 
 /* 2026-11-22T06:00:00Z */
 #define NOW_NS (UINT64_C(1795327200) * 1000000000)

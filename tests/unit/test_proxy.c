@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rows of NO_PROXY are those of Go's httpproxy, as its documentation and behaviour have
  * them. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/err.h"
 #include "reflector/net/proxy.h"
+#include "tests/unit/unit.h"
 
 static void clear_environment(void)
 {

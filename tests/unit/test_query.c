@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinf_list and its like against brute force over a small store made by the processor's modules. */
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "common/cleanup.h"
 #include "reader/kinf.h"
 #include "tests/unit/query_rig.h"
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tests copy objects, read parts of them, and write them as text. */
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "reader/kinf.h"
 #include "tests/unit/query_rig.h"
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of earlier states against the states noted then, and a list's advice about a missing
  * index. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-
-#include "common/cleanup.h"
 #include "common/text/decimal.h"
 #include "reader/plan.h"
 #include "reader/handle.h"

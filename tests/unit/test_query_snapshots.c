@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reset and renewed snapshots, later feeds, a fork, threads. */
-#include <criterion/criterion.h>
-#include <errno.h>
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "reader/kinf.h"
 #include "tests/unit/query_rig.h"

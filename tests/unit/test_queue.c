@@ -3,15 +3,10 @@
  * Work queues. Tests beginning with Test prove the same as client-go's of the same name
  * (tests/INFORMER_ROWS.md); the others are ours. Where time matters a stepped clock gives it.
  */
-#include <criterion/criterion.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "common/cleanup.h"
 #include "reader/kinf.h"
 #include "tests/unit/queue_rig.h"
 

@@ -2,7 +2,6 @@
 /* Work queues: keys for later, limits of rates. Tests beginning with Test are client-go's of the
  * same name. */
 #include <pthread.h>
-#include <stdio.h>
 
 #include "tests/unit/queue_rig.h"
 

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "processor/readers.h"
 
-#include <criterion/criterion.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "common/err.h"
 #include "common/proc.h"
 #include "store/pins/pin_file.h"
 #include "tests/unit/rig.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 #define OTHER 65534
 

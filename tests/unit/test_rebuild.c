@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "processor/pair.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "store/env/generation.h"
 #include "store/journal/journal_copy.h"
 #include "tests/unit/journal_damage.h"
 #include "tests/unit/ok.h"
 #include "tests/unit/page_rig.h"
 #include "tests/unit/rig.h"
-#include "tests/unit/scratch.h"
 
 static struct rig rig;
 

@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <errno.h>
-
-#include "common/err.h"
 #include "common/value/json.h"
 #include "tests/unit/record_text.h"
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects too large or malformed to store are passed over, and stay known as such. */
-#include <criterion/criterion.h>
-
-#include <errno.h>
-
-#include "common/err.h"
 #include "tests/unit/record_text.h"
 
 TestSuite(record_passed, .init = set_up, .fini = tear_down);

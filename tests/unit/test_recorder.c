@@ -2,10 +2,6 @@
 /* The time of a batch's commit, and the followers its publication wakes. */
 #include "reflector/record/recorder.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-
-#include "common/err.h"
 #include "common/proc.h"
 #include "tests/unit/record_rig.h"
 

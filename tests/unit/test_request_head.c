@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/http/head.h"
 
-#include <criterion/criterion.h>
-
-#include <string.h>
-
 #include "serve/http/chunks.h"
+#include "tests/unit/unit.h"
 
 /* ---- heads -------------------------------------------------------------- */
 

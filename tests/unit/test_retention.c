@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/record/retention.h"
 
-#include <criterion/criterion.h>
-
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "common/err.h"
 #include "reflector/record/trimming.h"
 #include "store/pins/pin_file.h"
 #include "store/pins/pin_page.h"
 #include "store/read/cursor_file.h"
 #include "tests/unit/rig.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 #define MS   UINT64_C(1000000)
 #define DAY  (24ull * 3600 * 1000 * MS)

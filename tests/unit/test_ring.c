@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/ring/ring.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "store/ring/ring_layout.h"
 #include "tests/unit/ring_rig.h"
 

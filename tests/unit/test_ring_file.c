@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of rings: how they are made and replaced, and how readers sleep on them. */
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "common/err.h"
 #include "store/ring/ring_layout.h"
 #include "tests/unit/ring_rig.h"
-#include "tests/unit/scratch.h"
 
 static int fd; /* of the directory with x.ring */
 static struct ring *ring;

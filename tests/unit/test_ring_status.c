@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/ring/ring.h"
 
-#include <criterion/criterion.h>
 #include <pthread.h>
-#include <stdlib.h>
+
+#include "tests/unit/unit.h"
 
 #define CAPACITY 4096
 #define LAST     100000

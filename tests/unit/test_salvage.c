@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The records of a journal with broken trees. */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "common/bytes.h"
-#include "common/cleanup.h"
 #include "store/journal/journal_record.h"
 #include "store/journal/salvage.h"
 #include "tests/unit/journal_rig.h"

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <stdlib.h>
-
-#include "common/err.h"
 #include "reflector/net/scan.h"
+#include "tests/unit/unit.h"
 
 /* Finds the end of the container at text[0] in the plain way; 0 if there is none. */
 static size_t reference_end(const char *text, size_t size)

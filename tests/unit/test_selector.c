@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include "common/err.h"
 #include "common/value/selector.h"
 #include "tests/unit/body.h"
+#include "tests/unit/unit.h"
 
 typedef int parse_fn(const char *text, struct selector **ret_selector);
 

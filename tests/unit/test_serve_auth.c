@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "common/proc.h"
 #include "common/text/base64.h"
 #include "serve/auth/auth.h"
@@ -17,7 +9,7 @@
 #include "serve/worker_internal.h"
 #include "store/env/text_file.h"
 #include "tests/unit/api_stub.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 #define WHO     "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 #define REVIEWS "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

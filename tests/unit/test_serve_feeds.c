@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Timelines of feeds, the requests covered by a feed, and objects as JSON. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-
-#include "common/err.h"
 #include "serve/api/api_object.h"
 #include "serve/api/api_pretty.h"
 #include "serve/catalog/coverage.h"
 #include "serve/catalog/timeline.h"
 #include "tests/unit/body.h"
+#include "tests/unit/unit.h"
 
 TestSuite(serve_feeds, .timeout = 20);
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forwarded requests, and how long later reads wait for them. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-
 #include "serve/catalog/floor.h"
+#include "tests/unit/unit.h"
 
 #define NOW UINT64_C(5000000000)
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests of the API server's dialect: paths, options, Accept, tokens, Status objects. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-
 #include "common/text/base64.h"
 #include "common/text/utf8.h"
 #include "serve/api/api_accept.h"
@@ -11,6 +8,7 @@
 #include "serve/api/api_options.h"
 #include "serve/api/api_path.h"
 #include "serve/api/api_token.h"
+#include "tests/unit/unit.h"
 
 TestSuite(serve_request, .timeout = 20);
 

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/feed/session_internal.h"
 
-#include <criterion/criterion.h>
-
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "common/proc.h"
 #include "reflector/record/recorder.h"
 #include "tests/unit/api_stub.h"
 #include "tests/unit/rig.h"
+#include "tests/unit/unit.h"
 
 #define OBJECT(name, rv, more) \
 	"{\"kind\":\"Thing\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" name \

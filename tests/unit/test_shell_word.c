@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/text/shell_word.h"
-
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
+#include "tests/unit/unit.h"
 
 static const char *const texts[] = {"/var/lib/kinf", "/s p", "it's", "a\"b", "$(touch x)`id`",
 	"a\\n", "*?[x]", "~", "a;b&c|d<e>f", "-x", "#x", "a!b", "", "\xc3\xbc", "a\tb"};

@@ -3,12 +3,7 @@
  * The resourceVersion shown by a list and a feed's status is never newer than the snapshot's
  * objects: a client watching from it would miss the events in between.
  */
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "common/buf.h"
-#include "common/cleanup.h"
 #include "common/value/value.h"
 #include "store/env/generation.h"
 #include "tests/unit/query_rig.h"

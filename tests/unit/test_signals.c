@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/daemon/signals.h"
 
-#include <criterion/criterion.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "common/cleanup.h"
+#include "tests/unit/unit.h"
 
 /* Waits for the child PID; its wait status. */
 static int reap(pid_t pid)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-#include <string.h>
-
 #include "common/text/similar.h"
+#include "tests/unit/unit.h"
 
 Test(similar, one_or_two_letters_may_differ)
 {

@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/read/snapshot.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "common/err.h"
 #include "common/proc.h"
 #include "common/value/value.h"
 #include "store/read/snapshot_internal.h"
-#include "tests/unit/scratch.h"
 #include "tests/unit/snapshot_rig.h"
 
 TestSuite(snapshot, .init = set_up, .fini = tear_down);

@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The feeds and the definitions of a name in a snapshot. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/err.h"
 #include "store/read/snapshot.h"
 #include "tests/unit/snapshot_rig.h"
 

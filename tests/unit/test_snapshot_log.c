@@ -3,22 +3,15 @@
  * entry). */
 #include "store/read/snapshot.h"
 
-#include <criterion/criterion.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "common/err.h"
 #include "store/env/home.h"
 #include "store/journal/journal_copy.h"
 #include "store/pins/pin_page.h"
 #include "store/read/snapshot_internal.h"
-#include "tests/unit/scratch.h"
 #include "tests/unit/snapshot_rig.h"
 
 /* A reader looks at CURRENT once a millisecond; this clock stops for it. */

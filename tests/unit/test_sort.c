@@ -2,13 +2,10 @@
 /* Documents in kubectl's order. Those in YAML are in test_yaml_write.c. */
 #include "common/value/sort.h"
 
-#include <criterion/criterion.h>
-#include <stdlib.h>
-
-#include "common/err.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
 #include "tests/unit/body.h"
+#include "tests/unit/unit.h"
 
 static void expect_sorted(const char *json, const char *wanted)
 {

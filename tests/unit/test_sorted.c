@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists in the order of a field, with an index of it and without, against brute force; their pages
  * while everything changes. */
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "common/err.h"
 #include "reader/kinf.h"
 #include "reader/sort_value.h"
 #include "tests/unit/rig.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 #define CONFIG \
 	"feeds:\n" \

@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "common/proc.h"
 #include "common/stats.h"
+#include "tests/unit/unit.h"
 
 #define PAGE "stats.test"
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cells of every kind, compared with an API server's Tables (tests/tables/record.py). */
-#include <criterion/criterion.h>
 #include <dirent.h>
-#include <stdio.h>
 
-#include "common/err.h"
 #include "common/value/json.h"
 #include "print/table/printer.h"
+#include "tests/unit/unit.h"
 
 #define DATA "tests/tables/data"
 

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/ring/taken.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "common/err.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 static int directory = -1;
 static struct taken *taken;

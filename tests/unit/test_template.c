@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jsonpath templates and custom columns; the expected output is kubectl 1.20's and later. */
-#include <criterion/criterion.h>
-
 #include "common/buf.h"
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "print/table/columns.h"
 #include "print/table/template.h"
 #include "tests/unit/body.h"
+#include "tests/unit/unit.h"
 
 #define ITEMS 3
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/index/terms.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-
-#include "common/err.h"
 #include "tests/unit/body.h"
+#include "tests/unit/unit.h"
 
 static const char pod[] =
 	"{\"metadata\":{\"name\":\"x\",\"labels\":{\"app\":\"shop\",\"empty\":\"\"}},"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include "common/cleanup.h"
 #include "common/text/text.h"
 #include "common/text/utf8.h"
+#include "tests/unit/unit.h"
 
 static void expect_visible(struct bytes text, const char *wanted)
 {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/timer_queue.h"
-
-#include <criterion/criterion.h>
-
-#include <stdlib.h>
+#include "tests/unit/unit.h"
 
 #define N 300
 

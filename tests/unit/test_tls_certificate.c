@@ -2,18 +2,10 @@
 /* The certificates made by kinf-serve, and their renewal. */
 #include "serve/http/tls.h"
 
-#include <criterion/criterion.h>
-
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "common/cleanup.h"
-#include "common/err.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/unit.h"
 
 #define DAY INT64_C(86400)
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
 #include "common/config/units.h"
-#include "common/err.h"
+#include "tests/unit/unit.h"
 
 Test(units, durations_have_units)
 {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
 #include <math.h>
-#include <stdlib.h>
 
-#include "common/err.h"
 #include "common/text/utf8.h"
 #include "common/value/json.h"
 #include "common/value/value.h"
 #include "tests/unit/body.h"
+#include "tests/unit/unit.h"
 
 static struct buf body;
 

@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-#include <fcntl.h>
-#include <unistd.h>
-
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "store/journal/journal_internal.h"
 #include "store/journal/journal_record.h"
 #include "store/ring/ring.h"

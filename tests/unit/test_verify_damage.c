@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Flipped bits and truncated files: verify and readers end by themselves, and return nothing
  * wrong. */
-#include <criterion/criterion.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "common/daemon/faults.h"
 #include "common/proc.h"
 #include "store/read/snapshot.h"

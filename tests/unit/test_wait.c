@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting for the cache: conditions and wake-ups. */
-#include <criterion/criterion.h>
 #include <pthread.h>
-#include <string.h>
 #include <time.h>
 
 #include "reader/kinf.h"

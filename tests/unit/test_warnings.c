@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/net/head.h"
-
-#include <criterion/criterion.h>
-#include <stdio.h>
+#include "tests/unit/unit.h"
 
 Test(warnings, c61_each_text_is_new_once)
 {

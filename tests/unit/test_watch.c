@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <stdlib.h>
-
 #include "common/buf.h"
-#include "common/err.h"
 #include "reflector/feed/watch.h"
+#include "tests/unit/unit.h"
 
 static int keep_event(void *arg, const struct api_event *event)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The server's side of a WebSocket: the handshake's value, frames both ways. */
-#include <criterion/criterion.h>
-#include <string.h>
-
 #include "serve/http/websocket.h"
+#include "tests/unit/unit.h"
 
 TestSuite(websocket, .timeout = 20);
 

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "common/value/yaml.h"
+#include "tests/unit/unit.h"
 
 static struct yaml *parse(const char *text)
 {

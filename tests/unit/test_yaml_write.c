@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "common/cleanup.h"
-#include "common/err.h"
 #include "common/value/json.h"
 #include "common/value/sort.h"
 #include "common/value/yaml.h"
 #include "tests/unit/body.h"
+#include "tests/unit/unit.h"
 
 /* YAML of a JSON text, NUL-terminated. */
 static char *written(const char *json)

@@ -3,12 +3,7 @@
 #ifndef UNIT_VERIFY_RIG_H
 #define UNIT_VERIFY_RIG_H
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "store/verify/verify.h"
-#include "tests/unit/scratch.h"
 #include "tests/unit/snapshot_rig.h"
 
 /* ---- what verify says --------------------------------------------------- */
