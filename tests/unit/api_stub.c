@@ -176,6 +176,8 @@ void api_stub_stop(struct api_stub **stub)
 {
 	struct api_stub *s = *stub;
 
+	if (!s)
+		return;
 	*stub = NULL;
 	(void)shutdown(s->listener, SHUT_RDWR); /* wakes accept() */
 	pthread_join(s->thread, NULL);

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/cluster/discovery.h"
 
-#include <criterion/criterion.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/err.h"
 #include "common/proc.h"
 #include "reflector/cluster/catalogue.h"
 #include "reflector/cluster/cluster.h"
 #include "tests/unit/api_stub.h"
 #include "tests/unit/body.h"
+#include "tests/unit/unit.h"
 
 /* ---- the catalogue ------------------------------------------------------ */
 
@@ -180,254 +175,208 @@ Test(catalogue, damaged_documents_are_no_crash)
 
 #define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-struct world {
-	struct api_stub *stub;
-	struct kubeconfig config;
-	struct http *http;
-	struct discovery *discovery;
-	int ready;
-	int result;
-	char sentence[256];
-};
+static struct api_stub *stub;
+static struct kubeconfig config;
+static struct http *http;
+static struct discovery *discovery;
+static int ready, ready_result;
+static char sentence[256];
+static struct resource resource;
 
 static void on_ready(void *arg, int result)
 {
-	struct world *world = arg;
-
-	world->ready++;
-	world->result = result;
-	(void)snprintf(
-		world->sentence, sizeof(world->sentence), "%s", result < 0 ? err_text(result) : "");
+	(void)arg;
+	ready++;
+	ready_result = result;
+	(void)snprintf(sentence, sizeof(sentence), "%s", result < 0 ? err_text(result) : "");
 }
 
-static void world_open(struct world *world, const struct api_stub_answer *answers)
+static void stop(void)
 {
-	world->stub = api_stub_start(answers);
-	world->config = (struct kubeconfig){.server = (char *)api_stub_url(world->stub)};
-	cr_assert_eq(http_new(&world->config, &world->http), 0);
-	cr_assert_eq(discovery_new(world->http, on_ready, world, &world->discovery), 0);
+	discovery_free(&discovery);
+	http_free(&http);
+	api_stub_stop(&stub);
 }
 
-static void world_close(struct world *world)
+static void serve(const struct api_stub_answer *answers)
 {
-	discovery_free(&world->discovery);
-	http_free(&world->http);
-	api_stub_stop(&world->stub);
+	stop();
+	stub = api_stub_start(answers);
+	config = (struct kubeconfig){.server = (char *)api_stub_url(stub)};
+	cr_assert_eq(http_new(&config, &http), 0);
+	cr_assert_eq(discovery_new(http, on_ready, NULL, &discovery), 0);
 }
 
-/* Finds, fetching if need be; the result of the find, or of the fetch. */
-static int find(struct world *world, const char *name, struct resource *ret_resource)
+/* Serves the documents of the core and of the groups. */
+static void serve_aggregated(struct api_stub_answer core, struct api_stub_answer groups)
 {
-	int before = world->ready;
-	int r = discovery_find(world->discovery, name, ret_resource);
+	serve((struct api_stub_answer[]){core, groups, {NULL}});
+}
+
+#define CORE   ((struct api_stub_answer){"/api", 200, AGGREGATED, core_document})
+#define GROUPS ((struct api_stub_answer){"/apis", 200, AGGREGATED, groups_document})
+
+TestSuite(discovery, .fini = stop);
+TestSuite(identity, .fini = stop);
+
+/* Finds a `resource`, fetching if need be; the result of the find, or of the fetch. */
+static int find(const char *name)
+{
+	int before = ready;
+	int r = discovery_find(discovery, name, &resource);
 
 	if (r != AGAIN)
 		return r;
-	for (int i = 0; i < 1000 && world->ready == before; i++)
-		cr_assert_eq(http_poll(world->http, 100, NULL, 0), 0);
-	cr_assert_eq(world->ready, before + 1);
-	if (world->result < 0)
-		return world->result;
-	return discovery_find(world->discovery, name, ret_resource);
+	for (int i = 0; i < 1000 && ready == before; i++)
+		cr_assert_eq(http_poll(http, 100, NULL, 0), 0);
+	cr_assert_eq(ready, before + 1);
+	if (ready_result < 0)
+		return ready_result;
+	return discovery_find(discovery, name, &resource);
 }
 
 Test(discovery, two_requests_serve_every_name)
 {
-	struct world world = {NULL};
-	struct resource resource;
-
-	world_open(&world, (struct api_stub_answer[]){
-				   {"/api", 200, AGGREGATED, core_document},
-				   {"/apis", 200, AGGREGATED, groups_document},
-				   {NULL},
-			   });
-	cr_assert_eq(find(&world, "po", &resource), FOUND);
+	serve_aggregated(CORE, GROUPS);
+	cr_assert_eq(find("po"), FOUND);
 	cr_assert_str_eq(resource.list_kind, "PodList");
-	cr_assert_eq(find(&world, "widgets.example.com", &resource), FOUND);
-	cr_assert_eq(find(&world, "nothing.apps", &resource), ERR_NO_RESOURCE);
-	cr_assert_eq(api_stub_count(world.stub), 2);
-	discovery_expire(world.discovery);
-	cr_assert_eq(find(&world, "po", &resource), FOUND);
-	cr_assert_eq(api_stub_count(world.stub), 4);
-	world_close(&world);
+	cr_assert_eq(find("widgets.example.com"), FOUND);
+	cr_assert_eq(find("nothing.apps"), ERR_NO_RESOURCE);
+	cr_assert_eq(api_stub_count(stub), 2);
+	discovery_expire(discovery);
+	cr_assert_eq(find("po"), FOUND);
+	cr_assert_eq(api_stub_count(stub), 4);
 }
 
-static int note_name(void *arg, const struct resource *resource)
+static int note_name(void *arg, const struct resource *one)
 {
-	buf_printf(arg, "%s.%s.%s ", resource->plural, resource->version, resource->group);
+	buf_printf(arg, "%s.%s.%s ", one->plural, one->version, one->group);
 	return 0;
 }
 
 Test(discovery, tells_all_that_can_be_watched_and_fetches_it_when_it_is_old)
 {
-	struct world world = {NULL};
-	struct resource resource;
 	struct buf names = BUF_INIT;
 
-	world_open(&world, (struct api_stub_answer[]){
-				   {"/api", 200, AGGREGATED, core_document},
-				   {"/apis", 200, AGGREGATED, groups_document},
-				   {NULL},
-			   });
-	cr_assert_eq(discovery_each(world.discovery, note_name, &names), 0);
+	serve_aggregated(CORE, GROUPS);
+	cr_assert_eq(discovery_each(discovery, note_name, &names), 0);
 	cr_assert_eq(names.size, 0, "nothing is known yet");
-	cr_assert_eq(find(&world, "po", &resource), FOUND);
-	cr_assert_eq(discovery_refresh(world.discovery, UINT64_MAX), FOUND);
-	cr_assert_eq(discovery_each(world.discovery, note_name, &names), 0);
+	cr_assert_eq(find("po"), FOUND);
+	cr_assert_eq(discovery_refresh(discovery, UINT64_MAX), FOUND);
+	cr_assert_eq(discovery_each(discovery, note_name, &names), 0);
 	cr_assert_str_eq(buf_cstr(&names),
 		"events.v1. nodes.v1. pods.v1. deployments.v1.apps deployments.v1beta1.apps "
 		"events.v1.events.k8s.io widgets.v2.example.com widgets.v1.example.com ");
-	cr_assert_eq(discovery_refresh(world.discovery, 0), AGAIN, "too old");
-	cr_assert_eq(discovery_known(world.discovery, "no", &resource), FOUND, "as it was");
+	cr_assert_eq(discovery_refresh(discovery, 0), AGAIN, "too old");
+	cr_assert_eq(discovery_known(discovery, "no", &resource), FOUND, "as it was");
 	buf_release(&names);
-	world_close(&world);
 }
 
 Test(discovery, what_is_known_need_not_be_sent_again)
 {
-	struct world world = {NULL};
-	struct resource resource;
-
-	world_open(&world, (struct api_stub_answer[]){
-				   {"/api", 200, AGGREGATED, core_document, "ETag: \"A1\"\r\n"},
-				   {"/apis", 200, AGGREGATED, groups_document, "ETag: \"B2\"\r\n"},
-				   {NULL},
-			   });
-	cr_assert_eq(find(&world, "po", &resource), FOUND);
-	cr_assert_null(strstr(api_stub_last(world.stub), "If-None-Match"));
-	discovery_expire(world.discovery);
-	cr_assert_eq(find(&world, "po", &resource), FOUND);
-	const char *last = api_stub_last(world.stub);
+	serve_aggregated((struct api_stub_answer){"/api", 200, AGGREGATED, core_document,
+				 "ETag: \"A1\"\r\n"},
+		(struct api_stub_answer){
+			"/apis", 200, AGGREGATED, groups_document, "ETag: \"B2\"\r\n"});
+	cr_assert_eq(find("po"), FOUND);
+	cr_assert_null(strstr(api_stub_last(stub), "If-None-Match"));
+	discovery_expire(discovery);
+	cr_assert_eq(find("po"), FOUND);
+	const char *last = api_stub_last(stub);
 	cr_assert(strstr(last, "If-None-Match: \"A1\"") || strstr(last, "If-None-Match: \"B2\""),
 		"%s", last);
-	world_close(&world);
 }
 
 Test(discovery, documents_are_kept_as_they_came_if_somebody_wants_them)
 {
-	struct world world = {NULL};
-	struct resource resource;
 	struct buf document = BUF_INIT;
 	char etag[HEAD_ETAG_SIZE];
 
-	world_open(&world, (struct api_stub_answer[]){
-				   {"/api", 200, AGGREGATED, core_document, "ETag: \"A1\"\r\n"},
-				   {"/apis", 200, AGGREGATED, groups_document},
-				   {NULL},
-			   });
-	cr_assert_eq(find(&world, "po", &resource), FOUND);
-	cr_assert_eq(discovery_take(world.discovery, 0, &document, etag), NOT_FOUND);
-	discovery_keep(world.discovery, true);
-	discovery_expire(world.discovery);
-	cr_assert_eq(find(&world, "po", &resource), FOUND);
-	cr_assert_null(
-		strstr(api_stub_last(world.stub), "If-None-Match"), "else it is not sent again");
-	cr_assert_eq(discovery_take(world.discovery, 0, &document, etag), FOUND);
+	serve_aggregated((struct api_stub_answer){"/api", 200, AGGREGATED, core_document,
+				 "ETag: \"A1\"\r\n"},
+		GROUPS);
+	cr_assert_eq(find("po"), FOUND);
+	cr_assert_eq(discovery_take(discovery, 0, &document, etag), NOT_FOUND);
+	discovery_keep(discovery, true);
+	discovery_expire(discovery);
+	cr_assert_eq(find("po"), FOUND);
+	cr_assert_null(strstr(api_stub_last(stub), "If-None-Match"), "else it is not sent again");
+	cr_assert_eq(discovery_take(discovery, 0, &document, etag), FOUND);
 	cr_assert_str_eq(buf_cstr(&document), core_document);
 	cr_assert_str_eq(etag, "\"A1\"");
 	buf_release(&document);
 	document = BUF_INIT;
-	cr_assert_eq(
-		discovery_take(world.discovery, 0, &document, etag), NOT_FOUND, "it is not new");
-	cr_assert_eq(discovery_take(world.discovery, 1, &document, etag), FOUND);
+	cr_assert_eq(discovery_take(discovery, 0, &document, etag), NOT_FOUND, "it is not new");
+	cr_assert_eq(discovery_take(discovery, 1, &document, etag), FOUND);
 	cr_assert_str_eq(buf_cstr(&document), groups_document);
 	cr_assert_str_eq(etag, "");
 	buf_release(&document);
-	world_close(&world);
 }
 
 /* Only a conditional request can be answered with 304. */
 Test(discovery, not_modified_out_of_the_blue_is_an_error)
 {
-	struct world world = {NULL};
-	struct resource resource;
-
-	world_open(&world, (struct api_stub_answer[]){
-				   {"/api", 200, AGGREGATED, core_document},
-				   {"/apis", 304, AGGREGATED, ""},
-				   {NULL},
-			   });
-	cr_assert_eq(find(&world, "po", &resource), ERR_HTTP);
-	world_close(&world);
+	serve_aggregated(CORE, (struct api_stub_answer){"/apis", 304, AGGREGATED, ""});
+	cr_assert_eq(find("po"), ERR_HTTP);
 }
 
 Test(discovery, older_servers_are_asked_group_by_group_and_one_may_be_broken)
 {
-	struct world world = {NULL};
-	struct resource resource;
 	static const char json[] = "application/json";
 
-	world_open(&world,
-		(struct api_stub_answer[]){
-			{"/api", 200, json, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"]}"},
-			{"/apis", 200, json,
-				"{\"kind\":\"APIGroupList\",\"groups\":[{\"name\":\"apps\","
-				"\"versions\":["
-				"{\"version\":\"v1beta1\"},{\"version\":\"v1\"}],"
-				"\"preferredVersion\":"
-				"{\"version\":\"v1\"}},{\"name\":\"metrics.k8s.io\",\"versions\":["
-				"{\"version\":\"v1\"}]}]}"},
-			{"/api/v1", 200, json,
-				"{\"kind\":\"APIResourceList\",\"resources\":[{\"name\":\"pods\","
-				"\"singularName\":\"\",\"namespaced\":true,\"kind\":\"Pod\","
-				"\"shortNames\":[\"po\"],\"categories\":[\"all\",\"more\"]," ALL
-				"},{\"name\":\"pods/status\","
-				"\"namespaced\":true,\"kind\":\"Pod\"," ALL "}]}"},
-			{"/apis/apps/v1", 200, json,
-				"{\"resources\":[{\"name\":\"deployments\",\"namespaced\":true,"
-				"\"kind\":\"Deployment\"," ALL "}]}"},
-			{"/apis/apps/v1beta1", 200, json,
-				"{\"resources\":[{\"name\":\"deployments\",\"namespaced\":true,"
-				"\"kind\":\"Deployment\"," ALL "}]}"},
-			{"/apis/metrics.k8s.io/v1", 503, "text/plain", "service unavailable\n"},
-			{NULL},
-		});
-	cr_assert_eq(find(&world, "po", &resource), FOUND);
+	serve((struct api_stub_answer[]){
+		{"/api", 200, json, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"]}"},
+		{"/apis", 200, json,
+			"{\"kind\":\"APIGroupList\",\"groups\":[{\"name\":\"apps\","
+			"\"versions\":["
+			"{\"version\":\"v1beta1\"},{\"version\":\"v1\"}],"
+			"\"preferredVersion\":"
+			"{\"version\":\"v1\"}},{\"name\":\"metrics.k8s.io\",\"versions\":["
+			"{\"version\":\"v1\"}]}]}"},
+		{"/api/v1", 200, json,
+			"{\"kind\":\"APIResourceList\",\"resources\":[{\"name\":\"pods\","
+			"\"singularName\":\"\",\"namespaced\":true,\"kind\":\"Pod\","
+			"\"shortNames\":[\"po\"],\"categories\":[\"all\",\"more\"]," ALL
+			"},{\"name\":\"pods/status\","
+			"\"namespaced\":true,\"kind\":\"Pod\"," ALL "}]}"},
+		{"/apis/apps/v1", 200, json,
+			"{\"resources\":[{\"name\":\"deployments\",\"namespaced\":true,"
+			"\"kind\":\"Deployment\"," ALL "}]}"},
+		{"/apis/apps/v1beta1", 200, json,
+			"{\"resources\":[{\"name\":\"deployments\",\"namespaced\":true,"
+			"\"kind\":\"Deployment\"," ALL "}]}"},
+		{"/apis/metrics.k8s.io/v1", 503, "text/plain", "service unavailable\n"},
+		{NULL},
+	});
+	cr_assert_eq(find("po"), FOUND);
 	cr_assert_str_eq(resource.plural, "pods");
 	cr_assert_str_eq(resource.aliases, "pod po ", "the singular is made of the kind");
 	cr_assert_str_eq(resource.categories, "all more ");
 	cr_assert(resource.namespaced);
-	cr_assert_eq(find(&world, "deployment", &resource), FOUND);
+	cr_assert_eq(find("deployment"), FOUND);
 	cr_assert_str_eq(resource.version, "v1");
-	cr_assert_eq(find(&world, "deployments.v1beta1.apps", &resource), FOUND);
+	cr_assert_eq(find("deployments.v1beta1.apps"), FOUND);
 	cr_assert_str_eq(resource.version, "v1beta1");
-	cr_assert_eq(find(&world, "nodes.metrics.k8s.io", &resource), ERR_HTTP);
-	cr_assert_eq(api_stub_count(world.stub), 6);
-	world_close(&world);
+	cr_assert_eq(find("nodes.metrics.k8s.io"), ERR_HTTP);
+	cr_assert_eq(api_stub_count(stub), 6);
 }
 
 Test(discovery, failure_is_told_and_the_next_find_tries_again)
 {
-	struct world world = {NULL};
-	struct resource resource;
-
-	world_open(&world, (struct api_stub_answer[]){
-				   {"/api", 200, AGGREGATED, core_document},
-				   {"/apis", 500, "text/plain", "oh"},
-				   {NULL},
-			   });
-	cr_assert_eq(find(&world, "po", &resource), ERR_HTTP);
-	cr_assert(strstr(world.sentence, "/apis: HTTP 500 oh"), "%s", world.sentence);
-	size_t before =
-		api_stub_count(world.stub); /* a failure does not wait for the other answer */
-	cr_assert_eq(find(&world, "po", &resource), ERR_HTTP);
-	cr_assert_gt(api_stub_count(world.stub), before);
-	world_close(&world);
+	serve_aggregated(CORE, (struct api_stub_answer){"/apis", 500, "text/plain", "oh"});
+	cr_assert_eq(find("po"), ERR_HTTP);
+	cr_assert(strstr(sentence, "/apis: HTTP 500 oh"), "%s", sentence);
+	size_t before = api_stub_count(stub); /* a failure does not wait for the other answer */
+	cr_assert_eq(find("po"), ERR_HTTP);
+	cr_assert_gt(api_stub_count(stub), before);
 }
 
 Test(discovery, garbled_answer_is_a_syntax_error)
 {
-	struct world world = {NULL};
-	struct resource resource;
-
-	world_open(&world, (struct api_stub_answer[]){
-				   {"/api", 200, AGGREGATED, "{\"items\":[{"},
-				   {"/apis", 200, AGGREGATED, groups_document},
-				   {NULL},
-			   });
-	cr_assert_eq(find(&world, "po", &resource), ERR_SYNTAX);
-	cr_assert(strstr(world.sentence, "/api"), "%s", world.sentence);
-	world_close(&world);
+	serve_aggregated(
+		(struct api_stub_answer){"/api", 200, AGGREGATED, "{\"items\":[{"}, GROUPS);
+	cr_assert_eq(find("po"), ERR_SYNTAX);
+	cr_assert(strstr(sentence, "/api"), "%s", sentence);
 }
 
 /* HEAD, N times ITEM, TAIL; a blank instead of the last comma. */
@@ -447,17 +396,9 @@ static char *repeat(const char *head, const char *item, size_t n, const char *ta
 
 static void too_large(const char *content_type, char *groups, const char *words)
 {
-	struct world world = {NULL};
-	struct resource resource;
-
-	world_open(&world, (struct api_stub_answer[]){
-				   {"/api", 200, AGGREGATED, core_document},
-				   {"/apis", 200, content_type, groups},
-				   {NULL},
-			   });
-	cr_assert_eq(find(&world, "po", &resource), ERR_TOO_LARGE, "%s", world.sentence);
-	cr_assert(strstr(world.sentence, words), "%s", world.sentence);
-	world_close(&world);
+	serve_aggregated(CORE, (struct api_stub_answer){"/apis", 200, content_type, groups});
+	cr_assert_eq(find("po"), ERR_TOO_LARGE, "%s", sentence);
+	cr_assert(strstr(sentence, words), "%s", sentence);
 	free(groups);
 }
 
@@ -495,26 +436,27 @@ static void on_identity(void *arg, int result, const char *text)
 		identified->text, sizeof(identified->text), "%s", text ? text : err_text(result));
 }
 
-static struct identified identify(int status, const char *body, const char *ca)
+#define KUBE_SYSTEM "/api/v1/namespaces/kube-system"
+
+/* Asks what is served. */
+static struct identified ask_identity(void)
 {
-	struct world world = {NULL};
 	struct identified identified = {0};
 	struct identity *identity;
 
-	world_open(&world,
-		(struct api_stub_answer[]){
-			{"/api/v1/namespaces/kube-system", status, "application/json", body},
-			{NULL},
-		});
-	world.config.ca.data = (char *)ca;
-	world.config.ca.size = ca ? strlen(ca) : 0;
-	cr_assert_eq(
-		identity_start(world.http, &world.config, on_identity, &identified, &identity), 0);
+	cr_assert_eq(identity_start(http, &config, on_identity, &identified, &identity), 0);
 	for (int i = 0; i < 1000 && !identified.calls; i++)
-		cr_assert_eq(http_poll(world.http, 100, NULL, 0), 0);
+		cr_assert_eq(http_poll(http, 100, NULL, 0), 0);
 	cr_assert_eq(identified.calls, 1);
-	world_close(&world);
 	return identified;
+}
+
+static struct identified identify(int status, const char *body, const char *ca)
+{
+	serve((struct api_stub_answer[]){{KUBE_SYSTEM, status, "application/json", body}, {NULL}});
+	config.ca.data = (char *)ca;
+	config.ca.size = ca ? strlen(ca) : 0;
+	return ask_identity();
 }
 
 Test(identity, uid_of_the_namespace_when_it_is_readable)
@@ -535,61 +477,36 @@ Test(identity, server_and_ca_when_it_is_not)
 	cr_assert_str_neq(strstr(one.text, " ca:"), strstr(two.text, " ca:"));
 }
 
-#define KUBE_SYSTEM "/api/v1/namespaces/kube-system"
-
-static struct identified identify_by(const struct api_stub_answer *answers, size_t *ret_requests)
-{
-	struct world world = {NULL};
-	struct identified identified = {0};
-	struct identity *identity;
-
-	world_open(&world, answers);
-	cr_assert_eq(
-		identity_start(world.http, &world.config, on_identity, &identified, &identity), 0);
-	while (!identified.calls)
-		cr_assert_eq(http_poll(world.http, -1, NULL, 0), 0);
-	*ret_requests = api_stub_count(world.stub);
-	world_close(&world);
-	return identified;
-}
-
 Test(identity, an_overloaded_server_is_asked_again_when_it_said)
 {
 	uint64_t begin_ns = proc_monotonic_ns();
-	size_t requests;
-	struct identified i = identify_by(
-		(struct api_stub_answer[]){
-			{KUBE_SYSTEM, 429, "text/plain",
-				"Too many requests, please try again "
-				"later.\n",
-				.headers = "Retry-After: 1\r\n", .until = 1},
-			{KUBE_SYSTEM, 503, "text/plain", "starting\n",
-				.headers = "Retry-After: 1\r\n", .until = 2},
-			{KUBE_SYSTEM, 200, "application/json", "{\"metadata\":{\"uid\":\"u-1\"}}"},
-			{NULL},
-		},
-		&requests);
 
+	serve((struct api_stub_answer[]){
+		{KUBE_SYSTEM, 429, "text/plain", "Too many requests, please try again later.\n",
+			.headers = "Retry-After: 1\r\n", .until = 1},
+		{KUBE_SYSTEM, 503, "text/plain", "starting\n", .headers = "Retry-After: 1\r\n",
+			.until = 2},
+		{KUBE_SYSTEM, 200, "application/json", "{\"metadata\":{\"uid\":\"u-1\"}}"},
+		{NULL},
+	});
+	struct identified i = ask_identity();
 	cr_assert_eq(i.result, 0, "%s", i.text);
 	cr_assert_str_eq(i.text, "uid:u-1");
-	cr_assert_eq(requests, 3);
+	cr_assert_eq(api_stub_count(stub), 3);
 	cr_assert_geq(proc_monotonic_ns() - begin_ns, 2000000000ull);
 }
 
 /* Such a pause does not fit into the time for an answer: the caller says so, and waits. */
 Test(identity, a_long_pause_is_the_callers)
 {
-	size_t requests;
-	struct identified i = identify_by(
-		(struct api_stub_answer[]){
-			{KUBE_SYSTEM, 429, "text/plain", "later", .headers = "Retry-After: 17\r\n"},
-			{NULL},
-		},
-		&requests);
-
+	serve((struct api_stub_answer[]){
+		{KUBE_SYSTEM, 429, "text/plain", "later", .headers = "Retry-After: 17\r\n"},
+		{NULL},
+	});
+	struct identified i = ask_identity();
 	cr_assert_eq(i.result, ERR_HTTP);
 	cr_assert(strstr(i.text, "HTTP 429 later"), "%s", i.text);
-	cr_assert_eq(requests, 1);
+	cr_assert_eq(api_stub_count(stub), 1);
 }
 
 Test(identity, two_uids_or_two_addresses_tell_clusters_apart)

@@ -1,34 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/net/kubeconfig.h"
+#include "tests/unit/unit.h"
 
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "common/err.h"
-#include "tests/unit/scratch.h"
-
-/* ---- a directory with files --------------------------------------------- */
-
-static char dir[] = "/tmp/kinf-kubeconfig-XXXXXX";
-static char path_buffer[8][256];
-static unsigned path_next;
-
-static const char *path_of(const char *name)
-{
-	char *path = path_buffer[path_next++ % 8];
-
-	(void)snprintf(path, sizeof(path_buffer[0]), "%s/%s", dir, name);
-	return path;
-}
+static struct kubeconfig *c;
 
 static const char *file(const char *name, const char *text)
 {
-	const char *path = path_of(name);
+	const char *path = scratch_path(name);
 
 	scratch_write(path, text);
 	return path;
@@ -36,8 +14,7 @@ static const char *file(const char *name, const char *text)
 
 static void set_up(void)
 {
-	cr_assert(mkdtemp(dir));
-	setenv("HOME", dir, 1);
+	setenv("HOME", scratch(), 1);
 	unsetenv("KUBECONFIG");
 	unsetenv("KUBERNETES_SERVICE_HOST");
 	unsetenv("POD_NAMESPACE");
@@ -45,12 +22,6 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	char command[300];
-
-	(void)snprintf(command, sizeof(command), "rm -r '%s'", dir);
-	FILE *p = popen(command, "r");
-
-	cr_assert(p && pclose(p) == 0);
 }
 
 TestSuite(kubeconfig, .init = set_up, .fini = tear_down);
@@ -69,13 +40,17 @@ static const char *config_of(const char *name, const char *cluster, const char *
 	return file(name, text);
 }
 
-static struct kubeconfig *good(const char *cluster, const char *user)
+/* Loads it as `c`. */
+static void load(const char *path, const char *context)
 {
-	struct kubeconfig *config = NULL;
-	int r = kubeconfig_load(config_of("config", cluster, user), NULL, &config);
-
+	kubeconfig_free(&c);
+	int r = kubeconfig_load(path, context, &c);
 	cr_assert_eq(r, 0, "%s", err_text(r));
-	return config;
+}
+
+static void good(const char *cluster, const char *user)
+{
+	load(config_of("config", cluster, user), NULL);
 }
 
 /* Expects the load to fail with CODE and a sentence with both texts. */
@@ -88,17 +63,14 @@ static void fails(int r, int code, const char *a, const char *b)
 
 static void refused(const char *cluster, const char *user, const char *a, const char *b)
 {
-	struct kubeconfig *config = NULL;
-
-	fails(kubeconfig_load(config_of("config", cluster, user), NULL, &config), ERR_CONFIG, a, b);
-	cr_assert_null(config);
+	kubeconfig_free(&c);
+	fails(kubeconfig_load(config_of("config", cluster, user), NULL, &c), ERR_CONFIG, a, b);
+	cr_assert_null(c);
 }
 
 #define HTTPS "server: 'https://h:6443'"
 /* "-----BEGIN X-----\n" */
 #define PEM64 "LS0tLS1CRUdJTiBYLS0tLS0K"
-
-/* ---- clusters ----------------------------------------------------------- */
 
 Test(kubeconfig, k25_namespace_is_the_contexts_else_default)
 {
@@ -106,20 +78,16 @@ Test(kubeconfig, k25_namespace_is_the_contexts_else_default)
 				   "contexts: [{name: x, context: {cluster: c, namespace: n}},"
 				   " {name: y, context: {cluster: c}}]\n"
 				   "clusters: [{name: c, cluster: {" HTTPS "}}]\n";
-	struct kubeconfig *c = NULL;
 
-	cr_assert_eq(kubeconfig_load(file("f", text), NULL, &c), 0);
+	load(file("f", text), NULL);
 	cr_assert_str_eq(c->name_space, "n");
-	kubeconfig_free(&c);
-	cr_assert_eq(kubeconfig_load(path_of("f"), "y", &c), 0);
+	load(scratch_path("f"), "y");
 	cr_assert_str_eq(c->name_space, "default");
-	kubeconfig_free(&c);
 }
 
 Test(kubeconfig, token_and_server_are_read)
 {
-	struct kubeconfig *c = good("server: 'https://h:6443/prefix/?q#f'", "token: T");
-
+	good("server: 'https://h:6443/prefix/?q#f'", "token: T");
 	cr_assert_str_eq(c->server, "https://h:6443/prefix");
 	cr_assert_str_eq(c->token, "T");
 	cr_assert_str_eq(c->context, "x");
@@ -131,51 +99,41 @@ Test(kubeconfig, token_and_server_are_read)
 
 Test(kubeconfig, scheme_is_https_only_with_tls_settings)
 {
-	struct kubeconfig *c = good("server: 'h:8080'", "token: T");
-
+	good("server: 'h:8080'", "token: T");
 	cr_assert_str_eq(c->server, "http://h:8080");
-	kubeconfig_free(&c);
-	c = good("server: 'https://[fe80::1%25eth0]:6443/p/'", "token: T");
+	good("server: 'https://[fe80::1%25eth0]:6443/p/'", "token: T");
 	cr_assert_str_eq(c->server, "https://[fe80::1%25eth0]:6443/p");
-	kubeconfig_free(&c);
-	c = good("server: 'https://[fd00::1]'", "token: T");
+	good("server: 'https://[fd00::1]'", "token: T");
 	cr_assert_str_eq(c->server, "https://[fd00::1]");
-	kubeconfig_free(&c);
-	c = good("server: 'h:6443', insecure-skip-tls-verify: true", "token: T");
+	good("server: 'h:6443', insecure-skip-tls-verify: true", "token: T");
 	cr_assert_str_eq(c->server, "https://h:6443");
 	cr_assert(c->insecure);
-	kubeconfig_free(&c);
 }
 
 Test(kubeconfig, k13_credentials_do_not_go_over_http)
 {
-	struct kubeconfig *c = good("server: 'http://h:1', certificate-authority-data: " PEM64,
+	good("server: 'http://h:1', certificate-authority-data: " PEM64,
 		"token: T, client-certificate-data: " PEM64 ", client-key-data: " PEM64
 		", as: bob");
-
 	cr_assert(!c->tls && c->withheld);
 	cr_assert_null(c->token);
 	cr_assert_null(c->ca.data);
 	cr_assert_null(c->client_certificate.data);
 	cr_assert_null(c->client_key.data);
 	cr_assert_str_eq(c->impersonate.user, "bob");
-	kubeconfig_free(&c);
 }
 
 Test(kubeconfig, certificate_data_is_decoded_and_wins_over_the_file)
 {
-	struct kubeconfig *c = good(HTTPS
-		", certificate-authority: /none, certificate-authority-data: " PEM64
-		", tls-server-name: n, proxy-url: 'http://p:3128', disable-compression: true",
+	good(HTTPS ", certificate-authority: /none, certificate-authority-data: " PEM64
+		   ", tls-server-name: n, proxy-url: 'http://p:3128', disable-compression: true",
 		"token: T");
-
 	cr_assert_str_eq(c->ca.data, "-----BEGIN X-----\n");
 	cr_assert_eq(c->ca.size, strlen("-----BEGIN X-----\n"));
 	cr_assert_null(c->ca.file);
 	cr_assert_str_eq(c->tls_server_name, "n");
 	cr_assert_str_eq(c->proxy_url, "http://p:3128");
 	cr_assert(c->disable_compression);
-	kubeconfig_free(&c);
 }
 
 Test(kubeconfig, k12_k15_bad_clusters_are_refused)
@@ -207,25 +165,18 @@ Test(kubeconfig, k12_k15_bad_clusters_are_refused)
 	refused("server: [a]", "token: T", "server", "not a text");
 }
 
-/* ---- users -------------------------------------------------------------- */
-
 Test(kubeconfig, k07_relative_paths_are_relative_to_the_file)
 {
-	struct kubeconfig *c;
-
 	file("ca.crt", "-----BEGIN CERTIFICATE-----\n");
 	cr_assert_eq(chdir("/"), 0);
-	c = good(HTTPS ", certificate-authority: ca.crt", "tokenFile: tok");
-	cr_assert_str_eq(c->ca.file, path_of("ca.crt"));
-	cr_assert_str_eq(c->token_file, path_of("tok"));
-	kubeconfig_free(&c);
+	good(HTTPS ", certificate-authority: ca.crt", "tokenFile: tok");
+	cr_assert_str_eq(c->ca.file, scratch_path("ca.crt"));
+	cr_assert_str_eq(c->token_file, scratch_path("tok"));
 }
 
 Test(kubeconfig, k22_impersonation_is_read)
 {
-	struct kubeconfig *c = good(
-		HTTPS, "as: bob, as-uid: '7', as-groups: [g, h], as-user-extra: {a/B: [v, w]}");
-
+	good(HTTPS, "as: bob, as-uid: '7', as-groups: [g, h], as-user-extra: {a/B: [v, w]}");
 	cr_assert_str_eq(c->impersonate.user, "bob");
 	cr_assert_str_eq(c->impersonate.uid, "7");
 	cr_assert_eq(c->impersonate.n_groups, 2);
@@ -233,7 +184,6 @@ Test(kubeconfig, k22_impersonation_is_read)
 	cr_assert_eq(c->impersonate.n_extras, 1);
 	cr_assert_str_eq(c->impersonate.extras[0].key, "a/B");
 	cr_assert_str_eq(c->impersonate.extras[0].values[1], "w");
-	kubeconfig_free(&c);
 }
 
 Test(kubeconfig, k10_k11_k21_k23_bad_users_are_refused)
@@ -253,47 +203,37 @@ Test(kubeconfig, k10_k11_k21_k23_bad_users_are_refused)
 
 Test(kubeconfig, secrets_are_not_in_sentences)
 {
-	struct kubeconfig *config = NULL;
-	int r = kubeconfig_load(
-		config_of("config", HTTPS, "token: \"hush\\nhush\""), NULL, &config);
+	static const char *const users[] = {
+		"token: \"hush\\nhush\"", "client-key-data: 'aHVzaA==hush'"};
 
-	cr_assert_eq(r, ERR_CONFIG);
-	cr_assert_null(strstr(err_text(r), "hush"));
-	r = kubeconfig_load(
-		config_of("config", HTTPS, "client-key-data: 'aHVzaA==hush'"), NULL, &config);
-	cr_assert_eq(r, ERR_CONFIG);
-	cr_assert_null(strstr(err_text(r), "hush"));
+	for (size_t i = 0; i < 2; i++) {
+		int r = kubeconfig_load(config_of("config", HTTPS, users[i]), NULL, &c);
+
+		cr_assert_eq(r, ERR_CONFIG);
+		cr_assert_null(strstr(err_text(r), "hush"));
+	}
 }
 
 #define EXEC_V1 "apiVersion: client.authentication.k8s.io/v1"
 
 Test(kubeconfig, k08_plugin_with_a_slash_is_a_path_of_the_file)
 {
-	struct kubeconfig *c;
-
 	cr_assert_eq(chdir("/"), 0);
-	c = good(HTTPS, "exec: {" EXEC_V1 ", interactiveMode: Never, command: ./p}");
-	cr_assert_str_eq(c->exec.command, path_of("./p"));
-	kubeconfig_free(&c);
-	c = good(HTTPS, "exec: {" EXEC_V1 ", interactiveMode: Never, command: bin/p}");
-	cr_assert_str_eq(c->exec.command, path_of("bin/p"));
-	kubeconfig_free(&c);
-	c = good(HTTPS, "exec: {" EXEC_V1 ", interactiveMode: Never, command: p}");
+	good(HTTPS, "exec: {" EXEC_V1 ", interactiveMode: Never, command: ./p}");
+	cr_assert_str_eq(c->exec.command, scratch_path("./p"));
+	good(HTTPS, "exec: {" EXEC_V1 ", interactiveMode: Never, command: bin/p}");
+	cr_assert_str_eq(c->exec.command, scratch_path("bin/p"));
+	good(HTTPS, "exec: {" EXEC_V1 ", interactiveMode: Never, command: p}");
 	cr_assert_str_eq(c->exec.command, "p");
-	kubeconfig_free(&c);
 }
 
 Test(kubeconfig, k16_v1_needs_an_interactive_mode_and_none_needs_a_terminal)
 {
-	struct kubeconfig *c;
-
 	refused(HTTPS, "exec: {" EXEC_V1 ", command: p}",
 		"interactiveMode must be specified for u to use exec authentication plugin", "'u'");
-	c = good(HTTPS, "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: p}");
+	good(HTTPS, "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: p}");
 	cr_assert_str_eq(c->exec.api_version, "client.authentication.k8s.io/v1beta1");
-	kubeconfig_free(&c);
-	c = good(HTTPS, "exec: {" EXEC_V1 ", command: p, interactiveMode: IfAvailable}");
-	kubeconfig_free(&c);
+	good(HTTPS, "exec: {" EXEC_V1 ", command: p, interactiveMode: IfAvailable}");
 	refused(HTTPS, "exec: {" EXEC_V1 ", command: p, interactiveMode: Always}", "exec",
 		"no terminal");
 	refused(HTTPS, "exec: {" EXEC_V1 ", command: p, interactiveMode: always}", "exec",
@@ -310,13 +250,12 @@ Test(kubeconfig, k16_v1_needs_an_interactive_mode_and_none_needs_a_terminal)
 
 Test(kubeconfig, plugin_is_read_with_all_it_needs)
 {
-	struct kubeconfig *c = good(HTTPS ", extensions: [{name: other, extension: 1}, {name: "
-					  "client.authentication.k8s.io/exec, extension: {a: [1, "
-					  "'x', \"2\", true, null, 'y\"'], b: {c: 1.5, d: yes}}}]",
+	good(HTTPS ", extensions: [{name: other, extension: 1}, {name: "
+		   "client.authentication.k8s.io/exec, extension: {a: [1, "
+		   "'x', \"2\", true, null, 'y\"'], b: {c: 1.5, d: yes}}}]",
 		"exec: {" EXEC_V1 ", command: p, interactiveMode: Never, provideClusterInfo: true, "
 		"installHint: \"buy\\nit\", args: [-c, \"two\\nlines\"], env: [{name: A, value: "
 		"b=c}, {name: B, value: ''}]}");
-
 	cr_assert_eq(c->exec.n_args, 2);
 	cr_assert_str_eq(c->exec.args[1], "two\nlines");
 	cr_assert_eq(c->exec.n_variables, 2);
@@ -327,42 +266,24 @@ Test(kubeconfig, plugin_is_read_with_all_it_needs)
 	cr_assert(c->exec.provide_cluster_info);
 	cr_assert_str_eq(c->exec_config,
 		"{\"a\":[1,\"x\",\"2\",true,null,\"y\\\"\"],\"b\":{\"c\":1.5,\"d\":\"yes\"}}");
-	kubeconfig_free(&c);
 }
 
 Test(kubeconfig, plugin_gives_way_to_what_is_in_the_file)
 {
-	struct kubeconfig *c = good(HTTPS, "token: T, exec: {apiVersion: x, command: p}");
-
+	good(HTTPS, "token: T, exec: {apiVersion: x, command: p}");
 	cr_assert_null(c->exec.command);
-	kubeconfig_free(&c);
-	c = good("server: 'http://h'", "exec: {apiVersion: x, command: p}");
+	good("server: 'http://h'", "exec: {apiVersion: x, command: p}");
 	cr_assert_null(c->exec.command);
-	kubeconfig_free(&c);
 }
 
 Test(kubeconfig, oidc_gives_its_token)
 {
-	struct kubeconfig *c = good(HTTPS, "auth-provider: {name: oidc, config: {id-token: I}}");
-
+	good(HTTPS, "auth-provider: {name: oidc, config: {id-token: I}}");
 	cr_assert_str_eq(c->token, "I");
-	kubeconfig_free(&c);
-}
-
-/* ---- files -------------------------------------------------------------- */
-
-static void load_list(const char *list, struct kubeconfig **ret_config)
-{
-	int r;
-
-	setenv("KUBECONFIG", list, 1);
-	r = kubeconfig_load(NULL, NULL, ret_config);
-	cr_assert_eq(r, 0, "%s", err_text(r));
 }
 
 Test(kubeconfig, k01_k02_k03_first_file_wins_with_whole_entries)
 {
-	struct kubeconfig *c = NULL;
 	char list[1024];
 
 	file("a", "clusters: [{name: c, cluster: {server: 'https://a'}}]\n");
@@ -370,21 +291,20 @@ Test(kubeconfig, k01_k02_k03_first_file_wins_with_whole_entries)
 		  "contexts: [{name: x, context: {cluster: c, user: u, namespace: n}}]\n"
 		  "clusters: [{name: c, cluster: {server: 'https://b', tls-server-name: t}}]\n"
 		  "users: [{name: u, user: {token: T}}]\n");
-	(void)snprintf(list, sizeof(list), "%s/a::%s/missing:%s/b:%s/b", dir, dir, dir, dir);
-	load_list(list, &c);
+	(void)snprintf(list, sizeof(list), "%s/a::%s/missing:%s/b:%s/b", scratch(), scratch(),
+		scratch(), scratch());
+	setenv("KUBECONFIG", list, 1);
+	load(NULL, NULL);
 	cr_assert_str_eq(c->server, "https://a");
 	cr_assert_null(c->tls_server_name);
 	cr_assert_str_eq(c->context, "x");
 	cr_assert_str_eq(c->name_space, "n");
 	cr_assert_str_eq(c->token, "T");
-	kubeconfig_free(&c);
 }
 
 /* As kubectl 1.32 and 1.37 take them. */
 Test(kubeconfig, anchors_merge_keys_and_further_documents_are_taken)
 {
-	struct kubeconfig *c = NULL;
-
 	file("f", "x-tls: &tls {tls-server-name: t}\n"
 		  "clusters:\n- name: c\n  cluster: &cluster\n    <<: *tls\n    server: "
 		  "https://a\n- {name: d, cluster: *cluster}\n"
@@ -393,40 +313,34 @@ Test(kubeconfig, anchors_merge_keys_and_further_documents_are_taken)
 		  "current-context: x\n"
 		  "---\ncurrent-context: y\nclusters: [{name: d, cluster: {server: "
 		  "'https://b'}}]\n---\n{ bad\n");
-	cr_assert_eq(kubeconfig_load(path_of("f"), NULL, &c), 0, "%s", err_text(ERR_CONFIG));
+	load(scratch_path("f"), NULL);
 	cr_assert_str_eq(c->server, "https://a");
 	cr_assert_str_eq(c->tls_server_name, "t");
 	cr_assert_str_eq(c->token, "T");
-	kubeconfig_free(&c);
 }
 
 Test(kubeconfig, home_directory_is_the_default)
 {
-	struct kubeconfig *c = NULL;
-
-	cr_assert_eq(mkdir(path_of(".kube"), 0700), 0);
+	cr_assert_eq(mkdir(scratch_path(".kube"), 0700), 0);
 	config_of(".kube/config", HTTPS, "token: T");
-	cr_assert_eq(kubeconfig_load(NULL, NULL, &c), 0);
-	cr_assert_str_eq(c->source, path_of(".kube/config"));
-	kubeconfig_free(&c);
-	cr_assert_eq(kubeconfig_load("~/.kube/config", "x", &c), 0);
-	kubeconfig_free(&c);
+	load(NULL, NULL);
+	cr_assert_str_eq(c->source, scratch_path(".kube/config"));
+	load("~/.kube/config", "x");
 }
 
 Test(kubeconfig, k04_k05_k06_missing_and_malformed_files_are_named)
 {
-	struct kubeconfig *c = NULL;
-
-	fails(kubeconfig_load(path_of("none"), NULL, &c), ERR_CONFIG, "none", "does not exist");
+	fails(kubeconfig_load(scratch_path("none"), NULL, &c), ERR_CONFIG, "none",
+		"does not exist");
 	fails(kubeconfig_load(NULL, NULL, &c), -ENOENT, "no kubeconfig: $KUBECONFIG is not set",
 		"no pod");
 	setenv("KUBECONFIG", "/no/a::/no/b", 1);
 	fails(kubeconfig_load(NULL, NULL, &c), -ENOENT,
 		"none of the files in $KUBECONFIG ('/no/a::/no/b') exists", "no pod");
 	unsetenv("KUBECONFIG");
-	fails(kubeconfig_load(path_of("."), NULL, &c), ERR_CONFIG, "/.'", "is a directory");
-	cr_assert_eq(mkfifo(path_of("fifo"), 0600), 0);
-	fails(kubeconfig_load(path_of("fifo"), NULL, &c), ERR_CONFIG, "/fifo'", "is a pipe");
+	fails(kubeconfig_load(scratch_path("."), NULL, &c), ERR_CONFIG, "/.'", "is a directory");
+	cr_assert_eq(mkfifo(scratch_path("fifo"), 0600), 0);
+	fails(kubeconfig_load(scratch_path("fifo"), NULL, &c), ERR_CONFIG, "/fifo'", "is a pipe");
 	fails(kubeconfig_load(file("f", "a: [1"), NULL, &c), ERR_SYNTAX, "/f", "");
 	fails(kubeconfig_load(file("f", "[1]"), NULL, &c), ERR_CONFIG, "/f", "not a map");
 	fails(kubeconfig_load(file("f", "kind: Pod"), NULL, &c), ERR_CONFIG, "/f", "Pod");
@@ -440,7 +354,6 @@ Test(kubeconfig, k04_k05_k06_missing_and_malformed_files_are_named)
 
 Test(kubeconfig, k26_dangling_references_are_named)
 {
-	struct kubeconfig *c = NULL;
 	const char *f = file("f", "current-context: x\n"
 				  "contexts: [{name: x, context: {cluster: c, user: u}},"
 				  " {name: y, context: {cluster: d}}, {name: z, context: {}}]\n"
@@ -454,24 +367,21 @@ Test(kubeconfig, k26_dangling_references_are_named)
 
 Test(kubeconfig, k24_k25_pods_use_their_service_account)
 {
-	struct kubeconfig *c = NULL;
-
-	cr_assert_eq(kubeconfig_in_cluster(dir, &c), -ENOENT);
+	cr_assert_eq(kubeconfig_in_cluster(scratch(), &c), -ENOENT);
 	setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);
 	setenv("KUBERNETES_SERVICE_PORT", "443", 1);
 	file("namespace", " team\n");
-	cr_assert_eq(kubeconfig_in_cluster(dir, &c), 0);
+	cr_assert_eq(kubeconfig_in_cluster(scratch(), &c), 0);
 	cr_assert_str_eq(c->server, "https://[fd00::1]:443");
-	cr_assert_str_eq(c->token_file, path_of("token"));
+	cr_assert_str_eq(c->token_file, scratch_path("token"));
 	cr_assert_null(c->ca.file);
 	cr_assert_str_eq(c->name_space, "team");
 	kubeconfig_free(&c);
 	setenv("POD_NAMESPACE", "other", 1);
 	file("ca.crt", "-----BEGIN X-----\n");
-	cr_assert_eq(kubeconfig_in_cluster(dir, &c), 0);
+	cr_assert_eq(kubeconfig_in_cluster(scratch(), &c), 0);
 	cr_assert_str_eq(c->name_space, "other");
-	cr_assert_str_eq(c->ca.file, path_of("ca.crt"));
-	kubeconfig_free(&c);
+	cr_assert_str_eq(c->ca.file, scratch_path("ca.crt"));
 }
 
 Test(kubeconfig, what_leads_to_another_server_or_user_is_no_longer_the_same)
@@ -494,19 +404,19 @@ Test(kubeconfig, what_leads_to_another_server_or_user_is_no_longer_the_same)
 		{HTTPS ", tls-server-name: n", "token: T"},
 		{HTTPS ", proxy-url: 'http://p:1'", "token: T"},
 	};
-	struct kubeconfig *one = good(HTTPS, "token: T"), *same = good(HTTPS, "token: T"),
-			  *kept = NULL;
+	struct kubeconfig *one, *kept = NULL;
 
-	cr_assert(kubeconfig_same(one, same));
-	kubeconfig_free(&same);
+	good(HTTPS, "token: T");
+	one = TAKE(c);
+	good(HTTPS, "token: T");
+	cr_assert(kubeconfig_same(one, c));
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		struct kubeconfig *other = good(others[i].cluster, others[i].user);
-
-		cr_assert(!kubeconfig_same(one, other) && !kubeconfig_same(other, one), "%zu", i);
-		cr_assert(kubeconfig_same(other, other));
-		cr_assert(!kept || !kubeconfig_same(kept, other), "%zu", i);
+		good(others[i].cluster, others[i].user);
+		cr_assert(!kubeconfig_same(one, c) && !kubeconfig_same(c, one), "%zu", i);
+		cr_assert(kubeconfig_same(c, c));
+		cr_assert(!kept || !kubeconfig_same(kept, c), "%zu", i);
 		kubeconfig_free(&kept);
-		kept = other;
+		kept = TAKE(c);
 	}
 	kubeconfig_free(&kept);
 	kubeconfig_free(&one);
