@@ -19,6 +19,7 @@ static struct serve_worker worker;
 static struct auth *auth;
 static struct config *config;
 static int runtime_fd;
+static struct api_stub *stub;
 
 struct seen {
 	int n;
@@ -38,6 +39,7 @@ static void on_decided(void *context, const struct auth_decision *decision)
 
 static void open_auth(uint64_t keep_ns)
 {
+	auth_close(&auth);
 	cr_assert_eq(auth_open(&(struct auth_options){.config = config,
 				       .metrics = shared.metrics,
 				       .runtime_fd = runtime_fd,
@@ -62,6 +64,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
+	api_stub_stop(&stub);
 	auth_close(&auth);
 	serve_worker_release(&worker);
 	metrics_free(&shared.metrics);
@@ -71,15 +74,30 @@ static void tear_down(void)
 
 TestSuite(serve_auth, .init = set_up, .fini = tear_down);
 
-static void point_to(const char *url)
+/* Points to a server with these answers in place of the one before. */
+static void serve(const struct api_stub_answer *answers)
 {
 	char text[300];
 
-	(void)snprintf(text, sizeof(text), "{\"insecure\": false,\n\"server\": \"%s\"}\n", url);
+	api_stub_stop(&stub);
+	stub = api_stub_start(answers);
+	(void)snprintf(text, sizeof(text), "{\"insecure\": false,\n\"server\": \"%s\"}\n",
+		api_stub_url(stub));
 	cr_assert_eq(text_file_replace(runtime_fd, "upstream", text, 0600), 0);
 }
 
-static struct api_stub *review(const char *status)
+/* Each question has this answer. */
+static void serve_review(struct api_stub_answer answer)
+{
+	serve((struct api_stub_answer[]){answer, {NULL}});
+}
+
+static void serve_failures(void)
+{
+	serve_review((struct api_stub_answer){REVIEWS, 500, "application/json", "{}"});
+}
+
+static void review(const char *status)
 {
 	static char body[500];
 
@@ -87,14 +105,11 @@ static struct api_stub *review(const char *status)
 		"{\"kind\":\"SelfSubjectAccessReview\",\"metadata\":{\"creationTimestamp\":null},"
 		"\"spec\":{},\"status\":%s}",
 		status);
-	struct api_stub *stub = api_stub_start(
-		(const struct api_stub_answer[]){{REVIEWS, 201, "application/json", body},
-			{WHO, 201, "application/json",
-				"{\"kind\":\"SelfSubjectReview\",\"status\":{\"userInfo\":{"
-				"\"username\":\"jane\"}}}"},
-			{NULL}});
-	point_to(api_stub_url(stub));
-	return stub;
+	serve((const struct api_stub_answer[]){{REVIEWS, 201, "application/json", body},
+		{WHO, 201, "application/json",
+			"{\"kind\":\"SelfSubjectReview\",\"status\":{\"userInfo\":{"
+			"\"username\":\"jane\"}}}"},
+		{NULL}});
 }
 
 static const struct auth_attributes list_pods = {.verb = "list",
@@ -148,10 +163,8 @@ static struct seen decide_self(const struct auth_attributes *attributes, const c
 
 Test(serve_auth, one_review_with_the_token_decides_and_is_kept)
 {
-	struct api_stub *stub =
-		review("{\"allowed\":true,\"reason\":\"RBAC: allowed by \\\"x\\\"\"}");
+	review("{\"allowed\":true,\"reason\":\"RBAC: allowed by \\\"x\\\"\"}");
 	struct seen seen = decide_self(&list_pods, "Bearer abc");
-
 	cr_assert_eq(seen.answer, AUTH_ALLOWED);
 	cr_assert_str_eq(seen.reason, "RBAC: allowed by \"x\"");
 	cr_assert_neq(strstr(api_stub_last(stub), "authorization: Bearer abc"), NULL);
@@ -164,29 +177,27 @@ Test(serve_auth, one_review_with_the_token_decides_and_is_kept)
 	other.namespace_ = "shop";
 	(void)decide_self(&other, "Bearer abc");
 	cr_assert_eq(api_stub_count(stub), 3);
-	api_stub_stop(&stub);
 }
 
 Test(serve_auth, impersonation_is_part_of_the_question)
 {
-	struct api_stub *stub = review("{\"allowed\":true}");
 	const char *headers[] = {"authorization", "Bearer abc", "impersonate-user", "bob",
 		"impersonate-group", "dev", "impersonate-group", "ops", NULL};
 
+	review("{\"allowed\":true}");
 	(void)decide_self(&list_pods, "Bearer abc");
 	(void)decide(CONFIG_AUTH_SELF, &list_pods, NULL, BYTES_NONE, headers);
 	cr_assert_eq(api_stub_count(stub), 2);
 	const char *last = api_stub_last(stub);
 	cr_assert(strstr(last, "impersonate-user: bob") && strstr(last, "impersonate-group: dev") &&
 		  strstr(last, "impersonate-group: ops"));
-	api_stub_stop(&stub);
 }
 
 Test(serve_auth, denied_without_the_name_is_asked_with_it)
 {
-	struct api_stub *stub = review("{\"allowed\":false,\"reason\":\"no\"}");
 	struct auth_attributes get = list_pods;
 
+	review("{\"allowed\":false,\"reason\":\"no\"}");
 	get.verb = "get";
 	get.name = "a";
 	struct seen seen = decide_self(&get, "Bearer abc");
@@ -201,19 +212,16 @@ Test(serve_auth, denied_without_the_name_is_asked_with_it)
 	cr_assert_eq(api_stub_count(stub), 4);
 	cr_assert_str_eq(decide_self(&get, "Bearer abc").user, "jane");
 	cr_assert_eq(api_stub_count(stub), 4);
-	api_stub_stop(&stub);
 }
 
 Test(serve_auth, without_a_token_nobody_is_asked)
 {
-	struct api_stub *stub = review("{\"allowed\":true}");
-
+	review("{\"allowed\":true}");
 	cr_assert_eq(decide_self(&list_pods, NULL).answer, AUTH_UNAUTHENTICATED);
 	cr_assert_eq(decide_self(&list_pods, "Basic YTpi").answer, AUTH_UNAUTHENTICATED);
 	cr_assert_eq(decide_self(&list_pods, "Bearer ").answer, AUTH_UNAUTHENTICATED);
 	cr_assert_eq(decide_self(&list_pods, "Bearer  t").answer, AUTH_UNAUTHENTICATED);
 	cr_assert_eq(api_stub_count(stub), 0);
-	api_stub_stop(&stub);
 }
 
 Test(serve_auth, refused_tokens_and_failures_are_told_apart)
@@ -244,16 +252,13 @@ Test(serve_auth, refused_tokens_and_failures_are_told_apart)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct api_stub *stub =
-			api_stub_start((const struct api_stub_answer[]){cases[i].answer, {NULL}});
 		char token[32];
 
-		point_to(api_stub_url(stub));
+		serve_review(cases[i].answer);
 		(void)snprintf(token, sizeof(token), "Bearer t%zu", i);
 		struct seen seen = decide_self(&list_pods, token);
 		cr_expect_eq(
 			seen.answer, cases[i].expected, "%zu: %d %s", i, seen.answer, seen.reason);
-		api_stub_stop(&stub);
 	}
 }
 
@@ -267,36 +272,29 @@ Test(serve_auth, without_the_reflectors_file_no_decision_is_possible)
 
 Test(serve_auth, server_that_fails_is_not_asked_for_each_request)
 {
-	struct api_stub *stub = api_stub_start(
-		(const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
 	uint64_t began = proc_monotonic_ns();
 	size_t n = 0;
 
-	point_to(api_stub_url(stub));
+	serve_failures();
 	for (; n < 1000 && proc_monotonic_ns() - began < UINT64_C(300000000); n++)
 		cr_assert_eq(decide_self(&list_pods, "Bearer abc").answer, AUTH_UNAVAILABLE);
 	/* One question a second, and this took less than a few. */
 	cr_assert_leq(
 		api_stub_count(stub), 1 + (proc_monotonic_ns() - began) / UINT64_C(1000000000));
 	cr_assert_gt(n, 1);
-	api_stub_stop(&stub);
 }
 
 /* A question times out after 10 s; all of these are answered before one has. */
 Test(serve_auth, silent_server_leaves_what_was_allowed)
 {
 	struct auth_attributes secrets = list_pods, named = list_pods;
-	struct api_stub *stub = review("{\"allowed\":true}"), *silent;
 
-	auth_close(&auth);
+	review("{\"allowed\":true}");
 	open_auth(1);
 	secrets.resource = "secrets";
 	cr_assert_eq(decide_self(&list_pods, "Bearer abc").answer, AUTH_ALLOWED);
 	cr_assert_eq(decide_self(&secrets, "Bearer abc").answer, AUTH_ALLOWED);
-	api_stub_stop(&stub);
-	silent = api_stub_start(
-		(const struct api_stub_answer[]){{REVIEWS, .fault = STUB_SILENT}, {NULL}});
-	point_to(api_stub_url(silent));
+	serve_review((struct api_stub_answer){REVIEWS, .fault = STUB_SILENT});
 	uint64_t began = proc_monotonic_ns();
 	for (int i = 0; i < 20; i++)
 		cr_assert_eq(decide_self(&list_pods, "Bearer abc").answer, AUTH_ALLOWED);
@@ -304,37 +302,29 @@ Test(serve_auth, silent_server_leaves_what_was_allowed)
 	named.name = "a";
 	cr_assert_eq(decide_self(&named, "Bearer abc").answer, AUTH_ALLOWED);
 	cr_assert_lt(proc_monotonic_ns() - began, UINT64_C(8000000000));
-	cr_assert_eq(api_stub_count(silent), 1, "one question serves all");
+	cr_assert_eq(api_stub_count(stub), 1, "one question serves all");
 	cr_assert_eq(decide_self(&secrets, "Bearer abc").answer, AUTH_UNAVAILABLE);
 	/* The server is known to be silent now, so no caller waits for it. */
 	began = proc_monotonic_ns();
 	cr_assert_eq(decide_self(&list_pods, "Bearer abd").answer, AUTH_UNAVAILABLE);
 	cr_assert_lt(proc_monotonic_ns() - began, UINT64_C(5000000000));
-	api_stub_stop(&silent);
 	/* The server is back, and says no. */
-	stub = review("{\"allowed\":false}");
+	review("{\"allowed\":false}");
 	for (enum auth_answer answer = AUTH_ALLOWED; answer != AUTH_DENIED;)
 		answer = decide_self(&list_pods, "Bearer abc").answer;
-	api_stub_stop(&stub);
 }
 
 Test(serve_auth, silent_server_leaves_a_right_to_one_name)
 {
-	struct api_stub *stub;
 	struct auth_attributes get = list_pods;
 
-	auth_close(&auth);
 	open_auth(1);
 	get.name = "a";
-	stub = review("{\"allowed\":false}");
+	review("{\"allowed\":false}");
 	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_DENIED);
-	api_stub_stop(&stub);
-	stub = api_stub_start(
-		(const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
-	point_to(api_stub_url(stub));
+	serve_failures();
 	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_UNAVAILABLE,
 		"a denial is not forgotten into a right");
-	api_stub_stop(&stub);
 }
 
 struct implication {
@@ -389,10 +379,9 @@ Test(serve_auth, while_the_server_is_away_a_right_implies_what_it_shows)
 		{{"list", "pods"}, {"delete", "pods", "web", "a"}, AUTH_UNAVAILABLE},
 		{{"list", "secrets"}, {"get", "secrets", "web", "a"}, AUTH_UNAVAILABLE},
 	};
-	struct api_stub *stub = review("{\"allowed\":true}");
 	char token[32];
 
-	auth_close(&auth);
+	review("{\"allowed\":true}");
 	open_auth(1);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct auth_attributes allowed = attributes_of(&cases[i].allowed);
@@ -400,10 +389,7 @@ Test(serve_auth, while_the_server_is_away_a_right_implies_what_it_shows)
 		(void)snprintf(token, sizeof(token), "Bearer t%zu", i);
 		cr_assert_eq(decide_self(&allowed, token).answer, AUTH_ALLOWED);
 	}
-	api_stub_stop(&stub);
-	stub = api_stub_start(
-		(const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
-	point_to(api_stub_url(stub));
+	serve_failures();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct auth_attributes asked = attributes_of(&cases[i].asked);
 
@@ -414,41 +400,34 @@ Test(serve_auth, while_the_server_is_away_a_right_implies_what_it_shows)
 	}
 	struct auth_attributes pods = attributes_of(&(struct implication){"list", "pods", "web"});
 	cr_assert_eq(decide_self(&pods, "Bearer t").answer, AUTH_UNAVAILABLE, "another client");
-	api_stub_stop(&stub);
 }
 
 Test(serve_auth, what_the_server_refused_is_not_implied)
 {
 	struct auth_attributes all = list_pods, one = list_pods;
-	struct api_stub *stub = review("{\"allowed\":true}");
 
-	auth_close(&auth);
+	review("{\"allowed\":true}");
 	open_auth(1);
 	all.namespace_ = "";
 	one.verb = "get";
 	one.name = "a";
 	cr_assert_eq(decide_self(&all, "Bearer abc").answer, AUTH_ALLOWED);
-	api_stub_stop(&stub);
-	stub = review("{\"allowed\":false}");
+	review("{\"allowed\":false}");
 	cr_assert_eq(decide_self(&one, "Bearer abc").answer, AUTH_DENIED);
-	api_stub_stop(&stub);
-	stub = api_stub_start(
-		(const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
-	point_to(api_stub_url(stub));
+	serve_failures();
 	cr_assert_eq(decide_self(&one, "Bearer abc").answer, AUTH_UNAVAILABLE);
 	cr_assert_eq(decide_self(&list_pods, "Bearer abc").answer, AUTH_ALLOWED);
-	api_stub_stop(&stub);
 }
 
 Test(serve_auth, cancelled_decisions_are_not_delivered)
 {
-	struct api_stub *stub = review("{\"allowed\":true}");
 	struct exchange_header header = {BYTES_LIT("authorization"), BYTES_LIT("Bearer abc")};
 	struct exchange_peer peer = {.auth = CONFIG_AUTH_SELF, .common_name = ""};
 	struct exchange x = {.worker = &worker, .peer = &peer, .headers = &header, .n_headers = 1};
 	struct auth_pending *a = NULL, *b = NULL;
 	struct seen seen_a = {0}, seen_b = {0};
 
+	review("{\"allowed\":true}");
 	auth_decide(auth, &x, &list_pods, on_decided, &seen_a, &a);
 	auth_decide(auth, &x, &list_pods, on_decided, &seen_b, &b);
 	cr_assert(a && b);
@@ -462,7 +441,6 @@ Test(serve_auth, cancelled_decisions_are_not_delivered)
 	}
 	cr_assert_eq(seen_a.n, 0);
 	cr_assert_eq(api_stub_count(stub), 1, "both wait for one question");
-	api_stub_stop(&stub);
 }
 
 /* ---- tokens ------------------------------------------------------------- */
@@ -471,25 +449,21 @@ Test(serve_auth, cancelled_decisions_are_not_delivered)
 Test(serve_auth, a_right_ends_with_its_token)
 {
 	CLEANUP(buf_release) struct buf claims = BUF_INIT, token = BUF_INIT;
-	struct api_stub *stub = review("{\"allowed\":true}");
 	uint64_t end_s = proc_realtime_ns() / 1000000000 + 2;
 
+	review("{\"allowed\":true}");
 	buf_printf(&claims, "{\"sub\":\"jane\",\"exp\":%llu}", (unsigned long long)end_s);
 	buf_str(&token, "Bearer e30.");
 	base64url_put(buf_bytes(&claims), &token);
 	buf_str(&token, ".c2ln");
 	cr_assert_eq(decide_self(&list_pods, buf_cstr(&token)).answer, AUTH_ALLOWED);
-	api_stub_stop(&stub);
-	stub = api_stub_start(
-		(const struct api_stub_answer[]){{REVIEWS, 500, "application/json", "{}"}, {NULL}});
-	point_to(api_stub_url(stub));
+	serve_failures();
 	while (decide_self(&list_pods, buf_cstr(&token)).answer == AUTH_ALLOWED) {
 		cr_assert_leq(proc_realtime_ns() / 1000000000, end_s);
 		(void)poll(NULL, 0, 20);
 	}
 	cr_assert_geq(proc_realtime_ns() / 1000000000, end_s);
 	cr_assert_eq(decide_self(&list_pods, buf_cstr(&token)).answer, AUTH_UNAVAILABLE);
-	api_stub_stop(&stub);
 }
 
 Test(serve_auth, claims_of_tokens_are_read)
