@@ -11,7 +11,7 @@ TestSuite(http, .init = set_up, .fini = tear_down, .timeout = 60);
 
 Test(http, answer_comes_in_status_then_body_then_end)
 {
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 
 	run(&seen, "/good?limit=1", 0);
 	cr_assert_eq(seen.result, 0);
@@ -25,24 +25,22 @@ Test(http, answer_comes_in_status_then_body_then_end)
 	cr_assert(strstr(api_stub_last(stub), "\r\nAccept: application/json\r\n"));
 	cr_assert(strstr(api_stub_last(stub), "\r\nUser-Agent: kinf-reflector/"));
 	cr_assert(strstr(api_stub_last(stub), "\r\nAccept-Encoding: identity\r\n"));
-	release(&seen);
 }
 
 Test(http, connection_is_used_again)
 {
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 
 	for (int i = 1; i <= 5; i++) {
 		start(&seen, http, "/good", 0);
 		poll_until(http, &seen.n_done, i);
 	}
 	cr_assert_eq(api_stub_connections(stub), 1);
-	release(&seen);
 }
 
 Test(http, all_requests_are_counted_with_those_that_fail)
 {
-	struct seen good = {0}, away = {0};
+	CLEANUP(release) struct seen good = {0}, away = {0};
 	struct stats *stats = NULL;
 
 	cr_assert_eq(stats_new(&stats), 0);
@@ -60,13 +58,11 @@ Test(http, all_requests_are_counted_with_those_that_fail)
 	cr_assert_eq(stats_get(stats, STAT_HTTP_ERRORS), 1, "a redirect is not followed");
 	http_set_stats(http, NULL);
 	stats_close(&stats);
-	release(&good);
-	release(&away);
 }
 
 Test(http, other_statuses_are_answers_too)
 {
-	struct seen busy = {0}, moved = {0}, none = {0}, empty = {0};
+	CLEANUP(release) struct seen busy = {0}, moved = {0}, none = {0}, empty = {0};
 
 	run(&busy, "/busy", 0);
 	cr_assert_eq(busy.result, 0);
@@ -81,37 +77,32 @@ Test(http, other_statuses_are_answers_too)
 	run(&empty, "/empty", 0);
 	cr_assert_eq(empty.result, 0);
 	cr_assert_eq(empty.body.size, 0);
-	release(&busy);
-	release(&moved);
-	release(&none);
 }
 
 Test(http, c32_a_negative_retry_after_is_none)
 {
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 
 	run(&seen, "/elsewhere", 0);
 	cr_assert_eq(seen.status, 429);
 	cr_assert(!seen.has_retry_after);
 	cr_assert_eq(seen.retry_after_ns, 0);
-	release(&seen);
 }
 
 /* It is not followed at all, so no credentials go anywhere. */
 /* In milliseconds it is more than 32 bits hold. */
 Test(http, c32_a_long_retry_after_stays_long)
 {
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 
 	run(&seen, "/ages", 0);
 	cr_assert_eq(seen.retry_after_ns, 4294968ull * 1000 * MS);
-	release(&seen);
 }
 
 Test(http, c65_a_redirect_is_an_answer_not_an_instruction)
 {
 	struct kubeconfig with = {.server = config.server, .token = (char *)"T"};
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 	struct http *other = NULL;
 
 	cr_assert_eq(http_new(&with, &other), 0);
@@ -121,7 +112,6 @@ Test(http, c65_a_redirect_is_an_answer_not_an_instruction)
 	cr_assert_eq(seen.status, 301);
 	cr_assert_eq(api_stub_count(stub), 1);
 	http_free(&other);
-	release(&seen);
 }
 
 Test(http, c55_a_compressed_answer_is_whole_or_an_error)
@@ -142,7 +132,7 @@ Test(http, c55_a_compressed_answer_is_whole_or_an_error)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct seen seen = {0};
+		CLEANUP(release) struct seen seen = {0};
 
 		seen.http = http;
 		cr_assert_eq(http_start(http,
@@ -163,24 +153,22 @@ Test(http, c55_a_compressed_answer_is_whole_or_an_error)
 			cr_assert(strstr(seen.sentence,
 					  "the answer's Content-Encoding can't be read"),
 				"%s", seen.sentence);
-		release(&seen);
 	}
 }
 
 Test(http, trailers_without_end_are_an_error)
 {
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 
 	run(&seen, "/trailers", 0);
 	cr_assert_str_eq(buf_cstr(&seen.body), "{}");
 	cr_assert_eq(seen.result, ERR_PROTOCOL);
 	cr_assert(strstr(seen.sentence, "headers without end"), "%s", seen.sentence);
-	release(&seen);
 }
 
 Test(http, faults_of_the_connection_are_named)
 {
-	struct seen cut = {0}, reset = {0}, garbage = {0};
+	CLEANUP(release) struct seen cut = {0}, reset = {0}, garbage = {0};
 
 	run(&cut, "/cut", 0);
 	cr_assert_eq(cut.result, ERR_NETWORK);
@@ -195,14 +183,13 @@ Test(http, faults_of_the_connection_are_named)
 	cr_assert(strstr(reset.sentence, "reset"), "%s", reset.sentence);
 	run(&garbage, "/garbage", 0);
 	cr_assert_eq(garbage.result, ERR_PROTOCOL, "%d %s", garbage.result, garbage.sentence);
-	release(&cut);
 }
 
 Test(http, refused_and_unknown_hosts_are_told_apart)
 {
 	struct kubeconfig nobody = {.server = (char *)"http://127.0.0.1:1"};
 	struct kubeconfig nowhere = {.server = (char *)"http://no-such-host.invalid:1"};
-	struct seen refused = {0}, unknown = {0};
+	CLEANUP(release) struct seen refused = {0}, unknown = {0};
 	struct http *other = NULL;
 
 	cr_assert_eq(http_new(&nobody, &other), 0);
@@ -223,7 +210,7 @@ Test(http, tls_to_a_server_without_it_is_a_tls_error)
 {
 	char url[64];
 	struct kubeconfig tls = {.server = url, .tls = true};
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 	struct http *other = NULL;
 
 	(void)snprintf(url, sizeof(url), "https%s", api_stub_url(stub) + 4);
@@ -239,7 +226,7 @@ Test(http, tls_to_a_server_without_it_is_a_tls_error)
 
 Test(http, silence_before_the_answer_ends_the_call)
 {
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 	uint64_t began = proc_monotonic_ns();
 
 	run(&seen, "/silent", 200 * MS);
@@ -251,20 +238,19 @@ Test(http, silence_before_the_answer_ends_the_call)
 
 Test(http, silence_inside_the_answer_ends_the_call)
 {
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 
 	run(&seen, "/watch", 900 * MS); /* time for the stub's answer, on a busy machine too */
 	cr_assert_eq(seen.result, ERR_TIMEOUT);
 	cr_assert_eq(seen.status, 200);
 	cr_assert_str_eq(buf_cstr(&seen.body), "{}\n");
 	cr_assert(strstr(seen.sentence, "nothing more heard within 0.9 s"), "%s", seen.sentence);
-	release(&seen);
 }
 
 /* Like an accepted watch, which may be silent. */
 Test(http, refusal_that_does_not_end_is_ended)
 {
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 
 	cr_assert_eq(http_start(http,
 			     &(struct http_request){
@@ -282,24 +268,22 @@ Test(http, refusal_that_does_not_end_is_ended)
 	cr_assert_eq(seen.result, ERR_TIMEOUT);
 	cr_assert_eq(seen.status, 503);
 	cr_assert_str_eq(buf_cstr(&seen.body), "no");
-	release(&seen);
 }
 
 /* We asked for nothing of the kind: there is no body without a status. */
 Test(http, another_protocol_is_no_answer)
 {
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 
 	run(&seen, "/switched", 200 * MS);
 	cr_assert_eq(seen.n_status, 0);
 	cr_assert_eq(seen.body.size, 0);
 	cr_assert_eq(seen.result, ERR_PROTOCOL, "%d %s", seen.result, seen.sentence);
-	release(&seen);
 }
 
 Test(http, total_limit_counts_from_the_start)
 {
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 
 	cr_assert_eq(http_start(http,
 			     &(struct http_request){
@@ -317,7 +301,7 @@ Test(http, total_limit_counts_from_the_start)
 
 Test(http, own_absence_is_not_the_servers_silence)
 {
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 
 	start(&seen, http, "/watch", 1500 * MS);
 	poll_until(http, &seen.n_status, 1);
@@ -326,14 +310,13 @@ Test(http, own_absence_is_not_the_servers_silence)
 		cr_assert_eq(http_poll(http, 10, NULL, 0), 0);
 	cr_assert_eq(seen.n_done, 0);
 	http_cancel(&seen.call);
-	release(&seen);
 }
 
 /* ---- ends that we choose ------------------------------------------------ */
 
 Test(http, reader_may_stop_with_an_error_or_an_outcome)
 {
-	struct seen failed = {.stop = ERR_TOO_LARGE}, ended = {.stop = END};
+	CLEANUP(release) struct seen failed = {.stop = ERR_TOO_LARGE}, ended = {.stop = END};
 
 	run(&failed, "/watch", 0);
 	cr_assert_eq(failed.result, ERR_TOO_LARGE);
@@ -341,13 +324,11 @@ Test(http, reader_may_stop_with_an_error_or_an_outcome)
 	cr_assert_eq(failed.status, 200);
 	run(&ended, "/watch", 0);
 	cr_assert_eq(ended.result, END);
-	release(&failed);
-	release(&ended);
 }
 
 Test(http, cancelled_call_says_nothing_more)
 {
-	struct seen before = {0}, inside = {.cancel_in_body = true}, good = {0};
+	CLEANUP(release) struct seen before = {0}, inside = {.cancel_in_body = true}, good = {0};
 
 	start(&before, http, "/good", 0);
 	http_cancel(&before.call);
@@ -362,41 +343,36 @@ Test(http, cancelled_call_says_nothing_more)
 	cr_assert_eq(inside.n_done, 0);
 	cr_assert_null(inside.call);
 	cr_assert_eq(before.n_status + before.n_done, 0);
-	release(&inside);
-	release(&good);
 }
 
 Test(http, one_call_may_cancel_another_from_its_callback)
 {
-	struct seen victim = {0}, killer = {0};
+	CLEANUP(release) struct seen victim = {0}, killer = {0};
 
 	start(&victim, http, "/silent", 0);
 	killer.cancel_in_status = &victim.call;
 	run(&killer, "/good", 0);
 	cr_assert_null(victim.call);
 	cr_assert_eq(victim.n_done, 0);
-	release(&killer);
 }
 
 Test(http, end_of_one_call_may_start_the_next)
 {
-	struct seen seen = {.then = "/busy"};
+	CLEANUP(release) struct seen seen = {.then = "/busy"};
 
 	start(&seen, http, "/good", 0);
 	poll_until(http, &seen.n_done, 2);
 	cr_assert_eq(seen.status, 429);
-	release(&seen);
 }
 
 Test(http, free_ends_running_calls_silently)
 {
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 
 	start(&seen, http, "/watch", 0);
 	poll_until(http, &seen.n_status, 1);
 	http_free(&http);
 	cr_assert_eq(seen.n_done, 0);
-	release(&seen);
 	cr_assert_eq(http_new(&config, &http), 0);
 }
 
@@ -405,7 +381,7 @@ Test(http, free_ends_running_calls_silently)
 Test(http, refused_connection_over_tls_is_told_at_once)
 {
 	struct kubeconfig nobody = {.server = (char *)"https://127.0.0.1:1", .tls = true};
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 	struct http *other = NULL;
 	uint64_t began = proc_monotonic_ns();
 
@@ -428,7 +404,7 @@ Test(http, proxy_that_talks_without_end_is_left)
 		.tls = true,
 		.proxy_url = (char *)api_stub_url(door)};
 	struct http *other = NULL;
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 
 	cr_assert_eq(http_new(&behind, &other), 0);
 	http_set_limits(other, 100 * MS, 0);
@@ -462,7 +438,7 @@ Test(http, c62_path_prefix_and_credentials_are_sent)
 {
 	char url[128];
 	struct kubeconfig with = {.server = url, .token = (char *)"T"};
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 	struct http *other = NULL;
 
 	(void)snprintf(url, sizeof(url), "%s/a/b", api_stub_url(stub));
@@ -472,7 +448,6 @@ Test(http, c62_path_prefix_and_credentials_are_sent)
 	cr_assert(!strncmp(api_stub_last(stub), "GET /a/b/api?x=y HTTP/1.1\r\n", 26));
 	cr_assert(strstr(api_stub_last(stub), "\r\nAuthorization: Bearer T\r\n"));
 	http_free(&other);
-	release(&seen);
 }
 
 Test(http, c43_refused_token_file_is_read_again_for_the_next_call)
@@ -480,7 +455,7 @@ Test(http, c43_refused_token_file_is_read_again_for_the_next_call)
 	char path[] = "/tmp/kinf-http-token-XXXXXX";
 	int fd = mkstemp(path);
 	struct kubeconfig with = {.server = config.server, .token_file = path};
-	struct seen seen = {0};
+	CLEANUP(release) struct seen seen = {0};
 	struct http *other = NULL;
 
 	cr_assert(fd >= 0 && write(fd, "one", 3) == 3);
@@ -493,7 +468,6 @@ Test(http, c43_refused_token_file_is_read_again_for_the_next_call)
 	poll_until(other, &seen.n_done, 2);
 	cr_assert(strstr(api_stub_last(stub), "Bearer two\r\n"));
 	http_free(&other);
-	release(&seen);
 	close(fd);
 	(void)unlink(path);
 }
