@@ -5,7 +5,6 @@
 
 #include "reader/kinf.h"
 #include "tests/unit/rig.h"
-#include "tests/unit/unit.h"
 
 #define CONFIG \
 	"feeds:\n" \

@@ -8,6 +8,7 @@
 #include "store/index/index.h"
 #include "store/journal/journal.h"
 #include "store/ring/ring.h"
+#include "tests/unit/unit.h"
 
 struct rig {
 	struct processor p;

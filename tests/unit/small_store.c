@@ -85,13 +85,12 @@ uint64_t small_store_list_end(struct small_store *s)
 
 static void terms_of(struct small_store *s, uint64_t seq, struct term_list *list)
 {
-	struct txn *txn;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	struct record record;
 
 	OK(txn_begin_read(journal_env(s->journal), &txn));
 	OK(journal_get(s->journal, txn, seq, &record));
 	OK(terms_collect(s->terms, &record, list));
-	txn_abort(&txn);
 }
 
 static void take_object(struct small_store *s, struct txn *txn, const struct record *record)
@@ -124,7 +123,7 @@ static void take_object(struct small_store *s, struct txn *txn, const struct rec
 /* Applies the object records FROM to TO. */
 static void take_range(struct small_store *s, struct txn *txn, uint64_t from, uint64_t to)
 {
-	struct journal_walk *walk;
+	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
 	struct record record;
 	int r;
 
@@ -133,7 +132,6 @@ static void take_range(struct small_store *s, struct txn *txn, uint64_t from, ui
 		if (record.type <= RECORD_DELETED)
 			take_object(s, txn, &record);
 	cr_assert_geq(r, 0, "%s", err_text(r));
-	journal_walk_close(&walk);
 }
 
 static void take_record(struct small_store *s, struct txn *txn, const struct record *record,

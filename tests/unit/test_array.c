@@ -6,7 +6,7 @@
 
 Test(array, items_are_kept_in_their_order_while_it_grows)
 {
-	uint32_t *items = NULL;
+	AUTO_FREE uint32_t *items = NULL;
 	size_t n = 0, room = 0, moves = 0;
 
 	for (uint32_t i = 0; i < 100000; i++) {
@@ -19,7 +19,6 @@ Test(array, items_are_kept_in_their_order_while_it_grows)
 	cr_assert_leq(moves, 16, "geometric growth, %zu", moves);
 	for (uint32_t i = 0; i < n; i++)
 		cr_assert_eq(items[i], i * 3);
-	free(items);
 }
 
 Test(array, room_is_made_for_many_at_once)
@@ -40,7 +39,7 @@ Test(array, room_is_made_for_many_at_once)
 
 Test(array, sizes_that_overflow_are_refused_and_change_nothing)
 {
-	uint64_t *items = NULL;
+	AUTO_FREE uint64_t *items = NULL;
 	size_t n = 0, room = 0;
 
 	cr_assert_eq(ARRAY_ADD(items, n, room, 7, "numbers"), 0);
@@ -50,7 +49,6 @@ Test(array, sizes_that_overflow_are_refused_and_change_nothing)
 	cr_assert_str_eq(err_text(-ENOMEM), "growing numbers: Cannot allocate memory");
 	cr_assert_eq(ARRAY_ROOM(items, n, room, SIZE_MAX / 4, "numbers"), -ENOMEM);
 	cr_assert(items == before && room == room_before && n == 1 && items[0] == 7);
-	free(items);
 }
 
 struct numbered {
@@ -59,7 +57,7 @@ struct numbered {
 
 Test(array, an_item_has_its_place)
 {
-	struct numbered *items = NULL;
+	AUTO_FREE struct numbered *items = NULL;
 	size_t n = 0, room = 0;
 
 	cr_expect_eq(ARRAY_PLACE(items, n, .id, 1u), 0, "of an empty one");
@@ -75,5 +73,4 @@ Test(array, an_item_has_its_place)
 		cr_expect_eq(place, (id + 1) / 2 < 100 ? (id + 1) / 2 : 100, "%u", id);
 		cr_expect(place == 100 || items[place].id == 2 * place);
 	}
-	free(items);
 }

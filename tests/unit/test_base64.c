@@ -25,13 +25,12 @@ Test(base64, written_as_the_standard_says)
 
 Test(base64, standard_form_reads_back_and_may_be_broken_into_lines)
 {
-	char *data;
+	AUTO_FREE char *data = NULL;
 	size_t size;
 
 	cr_assert_eq(base64_decode(BYTES_LIT("Zm9v\nYmE=\r\n"), &data, &size), 0);
 	cr_assert_eq(size, 5);
 	cr_assert_str_eq(data, "fooba");
-	free(data);
 }
 
 Test(base64, what_is_none_is_refused)

@@ -42,7 +42,7 @@ Test(buf, grows_over_many_writes)
 
 Test(buf, formatted_text_that_does_not_fit_yet_is_whole)
 {
-	struct buf buf = BUF_INIT;
+	CLEANUP(buf_release) struct buf buf = BUF_INIT;
 	char wanted[4096] = "";
 
 	for (int i = 0; i < 400; i++) {
@@ -57,7 +57,6 @@ Test(buf, formatted_text_that_does_not_fit_yet_is_whole)
 	buf_printf(&buf, "%s", "x");
 	cr_assert_eq(buf_error(&buf), ERR_TOO_LARGE);
 	cr_assert_eq(buf.size, 10);
-	buf_release(&buf);
 }
 
 Test(buf, limit_is_reached_exactly_and_then_sticks)
@@ -120,7 +119,7 @@ Test(buf, trim_gives_large_memory_back)
 
 Test(buf, fit_keeps_the_content_only)
 {
-	struct buf b = BUF_INIT;
+	CLEANUP(buf_release) struct buf b = BUF_INIT;
 
 	buf_fit(&b);
 	cr_assert_eq(b.capacity, 0);
@@ -130,12 +129,11 @@ Test(buf, fit_keeps_the_content_only)
 	cr_assert_str_eq(buf_cstr(&b), "abc");
 	buf_str(&b, "def");
 	cr_assert_str_eq(buf_cstr(&b), "abcdef");
-	buf_release(&b);
 }
 
 Test(buf, spare_room_can_be_filled_without_an_error)
 {
-	struct buf b = BUF_INIT;
+	CLEANUP(buf_release) struct buf b = BUF_INIT;
 
 	cr_assert_eq(buf_spare(&b), 0);
 	buf_str(&b, "abc");
@@ -151,7 +149,6 @@ Test(buf, spare_room_can_be_filled_without_an_error)
 	buf_str(&b, "too long");
 	cr_assert_eq(buf_error(&b), ERR_TOO_LARGE);
 	cr_assert_eq(buf_spare(&b), 0);
-	buf_release(&b);
 }
 
 Test(buf, release_can_be_repeated)

@@ -46,16 +46,16 @@ static struct certificates *open_certificates(void)
 static void shows(struct certificates *certificates, uint64_t now, const char *wanted_ca,
 	const char *wanted_certificate)
 {
+	CLEANUP(certificate_set_release)
 	struct certificate_set *set = certificates_take(certificates, now);
 
 	cr_assert_str_eq(set->ca.data, wanted_ca);
 	cr_assert_str_eq(set->certificate.data, wanted_certificate);
-	certificate_set_release(&set);
 }
 
 Test(certificates, files_are_read_again_after_ten_seconds)
 {
-	struct certificates *c = open_certificates();
+	CLEANUP(certificates_free) struct certificates *c = open_certificates();
 	uint64_t now = proc_monotonic_ns();
 
 	scratch_write(ca, PEM("CA2"));
@@ -66,12 +66,11 @@ Test(certificates, files_are_read_again_after_ten_seconds)
 	shows(c, now + 12 * SECOND, PEM("CA2"), PEM("CRT"));
 	certificates_expire(c);
 	shows(c, now + 13 * SECOND, PEM("CA2"), PEM("CRT2"));
-	certificates_free(&c);
 }
 
 Test(certificates, files_that_are_bad_now_leave_what_was_read)
 {
-	struct certificates *c = open_certificates();
+	CLEANUP(certificates_free) struct certificates *c = open_certificates();
 	uint64_t now = proc_monotonic_ns();
 
 	scratch_write(ca, "half");
@@ -81,14 +80,14 @@ Test(certificates, files_that_are_bad_now_leave_what_was_read)
 	scratch_write(ca, PEM("CA2"));
 	scratch_write(key, PEM("KEY2"));
 	shows(c, now + 33 * SECOND, PEM("CA2"), PEM("CRT"));
-	certificates_free(&c);
 }
 
 Test(certificates, unchanged_files_give_the_same_set_and_changed_ones_leave_the_old_alive)
 {
 	struct certificates *c = open_certificates();
 	uint64_t now = proc_monotonic_ns();
-	struct certificate_set *a = certificates_take(c, now);
+	CLEANUP(certificate_set_release) struct certificate_set *a = certificates_take(c, now);
+	CLEANUP(certificate_set_release)
 	struct certificate_set *b = certificates_take(c, now + 11 * SECOND);
 
 	cr_assert_eq(a, b);
@@ -99,15 +98,13 @@ Test(certificates, unchanged_files_give_the_same_set_and_changed_ones_leave_the_
 	cr_assert_str_eq(a->ca.data, PEM("CA"));
 	certificates_free(&c);
 	cr_assert_str_eq(b->ca.data, PEM("CA2"));
-	certificate_set_release(&a);
-	certificate_set_release(&b);
 }
 
 Test(certificates, certificate_of_a_plugin_outlives_a_rotated_ca)
 {
-	struct certificates *c;
+	CLEANUP(certificates_free) struct certificates *c = NULL;
 	uint64_t now = proc_monotonic_ns();
-	struct certificate_set *set;
+	CLEANUP(certificate_set_release) struct certificate_set *set = NULL;
 
 	config.client_certificate.file = config.client_key.file = NULL;
 	c = open_certificates();
@@ -124,8 +121,6 @@ Test(certificates, certificate_of_a_plugin_outlives_a_rotated_ca)
 	cr_assert_null(set->certificate.data);
 	cr_assert_null(set->key.data);
 	cr_assert_str_eq(set->ca.data, PEM("CA2"));
-	certificate_set_release(&set);
-	certificates_free(&c);
 }
 
 Test(certificates, unreadable_files_are_an_error_at_the_start)

@@ -353,7 +353,7 @@ Test(config, files_are_looked_for_in_their_order)
 
 	write_file("kinf.yaml", "cluster: {context: here}\n");
 	write_file("other.yaml", "cluster: {context: other}\n");
-	struct config *c = load(NULL);
+	CLEANUP(config_free) struct config *c = load(NULL);
 	cr_assert_str_eq(c->context, "here");
 	cr_assert_str_eq(c->file, "kinf.yaml");
 	config_free(&c);
@@ -364,7 +364,6 @@ Test(config, files_are_looked_for_in_their_order)
 	flags.file = "kinf.yaml";
 	c = load(&flags);
 	cr_assert_str_eq(c->context, "here");
-	config_free(&c);
 }
 
 /* Root in another user's directory used to run the exec plugin of the user's file. */
@@ -422,7 +421,7 @@ Test(config, store_is_flag_then_environment_then_file_then_default)
 {
 	struct config_flags flags = {0};
 
-	struct config *c = load(&flags);
+	CLEANUP(config_free) struct config *c = load(&flags);
 	if (geteuid() == 0)
 		cr_expect_str_eq(c->store, "/var/lib/kinf");
 	else
@@ -445,7 +444,6 @@ Test(config, store_is_flag_then_environment_then_file_then_default)
 	c = load(&flags);
 	expect_here(c->store, "flag");
 	cr_expect_str_eq(c->runtime_dir, "/f");
-	config_free(&c);
 }
 
 /* `kinf get --config FILE` read another store than the file's, without a word. */
@@ -456,7 +454,7 @@ Test(config, file_that_an_option_names_goes_before_the_environment)
 
 	cr_assert_eq(setenv("KINF_STORE", "/env", 1) | setenv("KINF_RUNTIME_DIR", "/e", 1), 0);
 	write_file("kinf.yaml", "feeds: []\n");
-	struct config *c = load(&named);
+	CLEANUP(config_free) struct config *c = load(&named);
 	cr_expect_str_eq(c->store, "/env", "the file names none");
 	cr_expect_str_eq(c->runtime_dir, "/e");
 	cr_expect_null(c->overruled);
@@ -484,7 +482,6 @@ Test(config, file_that_an_option_names_goes_before_the_environment)
 	c = load(NULL);
 	cr_expect_str_eq(c->store, "/env", "a variable that names the file is no option");
 	cr_expect_null(c->overruled);
-	config_free(&c);
 }
 
 Test(config, paths_in_a_file_begin_in_its_directory)
@@ -581,11 +578,10 @@ Test(config, watch_understands_all_spellings)
 
 static void refuse_flags(const struct config_flags *flags, const char *sentence)
 {
-	struct config *c = NULL;
+	CLEANUP(config_free) struct config *c = NULL;
 
 	cr_expect_eq(config_load(flags, &c), ERR_SYNTAX, "%s", sentence);
 	cr_expect_str_eq(err_text(ERR_SYNTAX), sentence, "%s", err_text(ERR_SYNTAX));
-	config_free(&c);
 }
 
 static void refuse_watch(const char *text, const char *sentence)

@@ -14,6 +14,7 @@ Test(config, what_is_fixed_is_named_and_kept)
 {
 	struct config *running = parsed("store: /a\nruntimeDir: /r\ncluster: {context: prod}\n"
 					"retention: {time: 1m}\n");
+	CLEANUP(config_free)
 	struct config *config = parsed("store: /b\nruntimeDir: /s\ndurability: disk\ngroup: g\n"
 				       "mapSize: 1GiB\ncluster: {kubeconfig: /k}\n"
 				       "retention: {time: 2m}\n");
@@ -35,7 +36,6 @@ Test(config, what_is_fixed_is_named_and_kept)
 	cr_assert(!config->durable);
 	cr_assert_eq(config->map_bytes, (uint64_t)64 << 30);
 	cr_assert_eq(config->retention_ns, (uint64_t)120 * 1000000000, "this one may change");
-	config_free(&config);
 }
 
 Test(config, kinf_run_starts_kinf_serve_only_when_it_starts)

@@ -6,7 +6,7 @@
 
 Test(config_policy, defaults_are_those_of_client_go)
 {
-	struct config *c = parse("");
+	CLEANUP(config_free) struct config *c = parse("");
 	const struct config_policy *p = &c->policy;
 
 	cr_assert_eq(p->watch_ns, 300 * SECOND);
@@ -18,11 +18,11 @@ Test(config_policy, defaults_are_those_of_client_go)
 	cr_assert_eq(p->answer_ns, 60 * SECOND);
 	cr_assert_eq(p->max_object_bytes, 64u << 20);
 	cr_assert(!p->streaming_lists);
-	config_free(&c);
 }
 
 Test(config_policy, each_key_is_taken)
 {
+	CLEANUP(config_free)
 	struct config *c = parse("listConcurrency: 7\n"
 				 "watchTimeout: 1h\n"
 				 "backoff: {min: 100ms, max: 5s}\n"
@@ -45,7 +45,6 @@ Test(config_policy, each_key_is_taken)
 	cr_assert_eq(p->hold_pause_ns, 5 * SECOND);
 	cr_assert_eq(p->check_ns, 3600 * SECOND);
 	cr_assert(p->streaming_lists);
-	config_free(&c);
 }
 
 struct key {

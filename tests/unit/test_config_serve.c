@@ -3,7 +3,7 @@
 
 Test(config_serve, nothing_is_served_unless_the_section_is_there)
 {
-	struct config *c = parse("store: /a\n");
+	CLEANUP(config_free) struct config *c = parse("store: /a\n");
 
 	cr_assert(!c->serve.enabled);
 	config_free(&c);
@@ -13,11 +13,11 @@ Test(config_serve, nothing_is_served_unless_the_section_is_there)
 	cr_assert_eq(c->serve.auth, CONFIG_AUTH_DEFAULT);
 	cr_assert(!c->serve.forward && !c->serve.quorum && !c->serve.open_remote);
 	cr_assert_eq(c->serve.max_staleness_ns, 0);
-	config_free(&c);
 }
 
 Test(config_serve, each_key_is_taken)
 {
+	CLEANUP(config_free)
 	struct config *c = parse("serve:\n"
 				 "  listen: [unix, 127.0.0.1:6445, '[::1]:6445', ':80']\n"
 				 "  auth: self\n"
@@ -35,7 +35,6 @@ Test(config_serve, each_key_is_taken)
 	cr_assert(c->serve.forward && c->serve.quorum);
 	cr_assert_eq(c->serve.max_staleness_ns, 90 * UINT64_C(1000000000));
 	cr_assert_str_eq(c->serve.metrics, "127.0.0.1:9445");
-	config_free(&c);
 }
 
 Test(config_serve, booleans_are_written_in_any_of_the_ways_of_yaml)

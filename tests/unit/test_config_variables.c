@@ -5,6 +5,7 @@ Test(config_variables, a_variable_stands_for_its_value_in_every_kind_of_value)
 {
 	cr_assert_eq(setenv("NODE_NAME", "node-7", 1), 0);
 	cr_assert_eq(setenv("GROUP", "apps", 1), 0);
+	CLEANUP(config_free)
 	struct config *c =
 		parse("store: /x/${NODE_NAME}\n"
 		      "feeds:\n"
@@ -19,19 +20,17 @@ Test(config_variables, a_variable_stands_for_its_value_in_every_kind_of_value)
 	cr_assert_str_eq(c->feeds[0].namespaces[1], "node-7-apps");
 	cr_assert(strstr(c->feeds[0].indexes[0].paths[0], "${GROUP}$$"), "%s",
 		c->feeds[0].indexes[0].paths[0]);
-	config_free(&c);
 }
 
 Test(config_variables, a_value_is_never_read_again)
 {
 	cr_assert_eq(setenv("A", "${B}", 1), 0);
 	cr_assert_eq(setenv("C", "x\nfeeds: [{resource: secrets}]", 1), 0);
-	struct config *c = parse("store: /${A}\ncluster: {context: '${C}'}\n");
+	CLEANUP(config_free) struct config *c = parse("store: /${A}\ncluster: {context: '${C}'}\n");
 
 	cr_assert_str_eq(c->store, "/${B}");
 	cr_assert_str_eq(c->context, "x\nfeeds: [{resource: secrets}]");
 	cr_assert_eq(c->n_feeds, 0);
-	config_free(&c);
 }
 
 Test(config_variables, a_missing_one_is_an_error_with_its_place)

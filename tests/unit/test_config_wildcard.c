@@ -11,6 +11,7 @@ static void refuse(const char *text, const char *sentence)
 
 Test(config_wildcard, stands_for_what_it_covers)
 {
+	CLEANUP(config_free)
 	struct config *c =
 		parse("feeds:\n"
 		      "  - resource: all\n"
@@ -47,11 +48,11 @@ Test(config_wildcard, stands_for_what_it_covers)
 			cases[i].covered, "%zu: %s.%s", i, cases[i].plural, cases[i].group);
 	cr_expect_str_eq(c->feeds[0].name, "*");
 	cr_expect(c->feeds[0].wildcard && !c->feeds[5].wildcard);
-	config_free(&c);
 }
 
 Test(config_wildcard, entry_of_the_name_comes_before_wildcards_and_the_first_of_those_counts)
 {
+	CLEANUP(config_free)
 	struct config *c = parse("feeds: [{resource: '*.apps'}, {resource: all}, {resource: "
 				 "deploy, name: deployments.apps}]");
 
@@ -61,7 +62,6 @@ Test(config_wildcard, entry_of_the_name_comes_before_wildcards_and_the_first_of_
 		config_find_feed(c, "replicasets.apps", "apps", "v1", "replicasets"), &c->feeds[0]);
 	cr_assert_eq(config_find_feed(c, "pods", "", "v1", "pods"), &c->feeds[1]);
 	cr_assert_null(config_find_feed(c, "events", "", "v1", "events"));
-	config_free(&c);
 }
 
 Test(config_wildcard, what_makes_no_sense_is_refused_in_words)
@@ -86,12 +86,12 @@ Test(config_wildcard, what_makes_no_sense_is_refused_in_words)
 
 Test(config_wildcard, policy_for_what_has_gone)
 {
+	CLEANUP(config_free)
 	struct config *c =
 		parse("feeds: [{resource: pods, whenGone: drop}, {resource: services, whenGone: "
 		      "keep}, {resource: nodes}]");
 
 	cr_assert(c->feeds[0].drop_gone && !c->feeds[1].drop_gone && !c->feeds[2].drop_gone);
-	config_free(&c);
 }
 
 Test(config_wildcard, flags_say_it_too)
@@ -101,7 +101,7 @@ Test(config_wildcard, flags_say_it_too)
 	struct config_flags flags = {.watch = {.items = watch, .n = 1},
 		.index = {.items = indexes, .n = 1},
 		.file = "/dev/null"};
-	struct config *c = NULL;
+	CLEANUP(config_free) struct config *c = NULL;
 
 	cr_assert_eq(config_load(&flags, &c), 0, "%s", err_text(ERR_CONFIG));
 	cr_assert_eq(c->n_feeds, 1);
@@ -113,5 +113,4 @@ Test(config_wildcard, flags_say_it_too)
 		config_covers(&c->feeds[0], "", "v1", "events"), "only what is named is left out");
 	cr_assert_not(config_covers(&c->feeds[0], "events.k8s.io", "v1", "events"),
 		"the same objects were stored twice");
-	config_free(&c);
 }

@@ -29,7 +29,7 @@ static uint16_t connect_pair(int *ret_near, int *ret_far)
 
 Test(connection, silent_one_is_shut_down_and_a_talking_one_is_not)
 {
-	struct connections connections = {NULL};
+	CLEANUP(connections_release) struct connections connections = {NULL};
 	int near[2], far[2];
 	uint16_t port[2];
 	char byte;
@@ -49,12 +49,11 @@ Test(connection, silent_one_is_shut_down_and_a_talking_one_is_not)
 		close(far[i]);
 	}
 	cr_assert_eq(connections.count, 0);
-	connections_release(&connections);
 }
 
 Test(connection, unknown_ports_are_nobodys)
 {
-	struct connections connections = {NULL};
+	CLEANUP(connections_release) struct connections connections = {NULL};
 
 	for (int i = 0; i < 20; i++)
 		cr_assert_eq(connections_add(&connections, 1000 + i, 0), 0);
@@ -64,12 +63,11 @@ Test(connection, unknown_ports_are_nobodys)
 	cr_assert(!connections_condemn(&connections, 65535, 100));
 	connections_remove(&connections, 5);
 	cr_assert_eq(connections.count, 20);
-	connections_release(&connections);
 }
 
 Test(connection, a_call_on_a_silent_one_is_asked_again_and_the_next_one_later)
 {
-	struct connections connections = {.silence_ns = 1600};
+	CLEANUP(connections_release) struct connections connections = {.silence_ns = 1600};
 	uint16_t port[2];
 	int near[2], far[2];
 
@@ -92,12 +90,11 @@ Test(connection, a_call_on_a_silent_one_is_asked_again_and_the_next_one_later)
 		close(far[i]);
 	}
 	cr_assert_eq(connections_ask_at(&connections), UINT64_MAX);
-	connections_release(&connections);
 }
 
 Test(connection, nobody_is_asked_again_without_a_limit)
 {
-	struct connections connections = {NULL};
+	CLEANUP(connections_release) struct connections connections = {NULL};
 	int near, far;
 
 	(void)connect_pair(&near, &far);
@@ -107,13 +104,12 @@ Test(connection, nobody_is_asked_again_without_a_limit)
 	connections_remove(&connections, near);
 	close(near);
 	close(far);
-	connections_release(&connections);
 }
 
 /* Else the older entry would hear for it, and its watches be asked again however much they hear. */
 Test(connection, a_descriptor_that_is_used_again_is_one_connection)
 {
-	struct connections connections = {.silence_ns = 1600};
+	CLEANUP(connections_release) struct connections connections = {.silence_ns = 1600};
 	int near, far;
 	uint16_t port = connect_pair(&near, &far);
 
@@ -126,5 +122,4 @@ Test(connection, a_descriptor_that_is_used_again_is_one_connection)
 	cr_assert_eq(connections.count, 0);
 	close(near);
 	close(far);
-	connections_release(&connections);
 }

@@ -186,14 +186,13 @@ Test(control, places_are_bounded_and_free_again)
 
 Test(control, a_peer_that_does_not_read_delays_nobody)
 {
-	int fd = control_test_dial();
+	AUTO_FD int fd = control_test_dial();
 
 	cr_assert_eq(send(fd, "compact", 7, 0), 7);
 	struct control_call *call = control_test_await(NULL);
 	for (int i = 0; i < 100000; i++) /* many times a socket's buffer */
 		control_note(call, "%0500d", i);
 	control_end(&call, 0, "");
-	(void)close(fd);
 }
 
 Test(control, without_a_daemon_there_is_none)

@@ -38,11 +38,10 @@ static int collect(void *arg, const char *line)
 
 static void expect(struct credential *credential, uint64_t now, const char *wanted)
 {
-	struct buf lines = BUF_INIT;
+	CLEANUP(buf_release) struct buf lines = BUF_INIT;
 
 	cr_assert_eq(credential_headers(credential, now, collect, &lines), 0);
 	cr_assert_str_eq(buf_cstr(&lines), wanted);
-	buf_release(&lines);
 }
 
 static FILE *kept;
@@ -67,11 +66,10 @@ static int lines_kept(const char *part)
 
 static void headers_are(const struct kubeconfig *config, const char *wanted)
 {
-	struct credential *credential = NULL;
+	CLEANUP(credential_free) struct credential *credential = NULL;
 
 	cr_assert_eq(credential_new(config, NULL, &credential), 0);
 	expect(credential, proc_monotonic_ns(), wanted);
-	credential_free(&credential);
 }
 
 Test(credential, bearer_and_basic_and_nothing)
@@ -104,7 +102,7 @@ Test(credential, k22_impersonation_escapes_the_keys_of_extras)
 Test(credential, k09_c44_token_file_beats_token_and_is_read_again_after_a_minute)
 {
 	struct kubeconfig config = {.token = (char *)"old", .token_file = token_path};
-	struct credential *credential = NULL;
+	CLEANUP(credential_free) struct credential *credential = NULL;
 	uint64_t now;
 
 	write_token(" one\n");
@@ -115,13 +113,12 @@ Test(credential, k09_c44_token_file_beats_token_and_is_read_again_after_a_minute
 	expect(credential, now + 60 * SECOND, "Authorization: Bearer two\n");
 	write_token("three");
 	expect(credential, now + 70 * SECOND, "Authorization: Bearer two\n");
-	credential_free(&credential);
 }
 
 Test(credential, refused_token_is_read_again_at_once)
 {
 	struct kubeconfig config = {.token_file = token_path};
-	struct credential *credential = NULL;
+	CLEANUP(credential_free) struct credential *credential = NULL;
 
 	write_token("one");
 	cr_assert_eq(credential_new(&config, NULL, &credential), 0);
@@ -130,13 +127,12 @@ Test(credential, refused_token_is_read_again_at_once)
 	expect(credential, proc_monotonic_ns(), "Authorization: Bearer two\n");
 	write_token("three");
 	expect(credential, proc_monotonic_ns(), "Authorization: Bearer two\n");
-	credential_free(&credential);
 }
 
 Test(credential, c45_old_token_stays_while_the_file_is_bad_and_that_is_said_once)
 {
 	struct kubeconfig config = {.token_file = token_path};
-	struct credential *credential = NULL;
+	CLEANUP(credential_free) struct credential *credential = NULL;
 	uint64_t now = proc_monotonic_ns();
 
 	log_is_kept();
@@ -154,7 +150,6 @@ Test(credential, c45_old_token_stays_while_the_file_is_bad_and_that_is_said_once
 	cr_assert_eq(lines_kept(" warning credential_unreadable "), 2);
 	cr_assert_eq(lines_kept("is empty"), 1, "it says why");
 	cr_assert_eq(lines_kept("No such file"), 1, "it says why");
-	credential_free(&credential);
 }
 
 /* As kubelet does it: another file under the same name. */
@@ -162,7 +157,7 @@ Test(credential, c44_token_of_a_link_that_moved_is_read)
 {
 	char link[] = "/tmp/kinf-link-XXXXXX";
 	struct kubeconfig config = {.token_file = link};
-	struct credential *credential = NULL;
+	CLEANUP(credential_free) struct credential *credential = NULL;
 	uint64_t now = proc_monotonic_ns();
 
 	cr_assert(close(mkstemp(link)) == 0 && unlink(link) == 0);
@@ -175,7 +170,6 @@ Test(credential, c44_token_of_a_link_that_moved_is_read)
 	cr_assert(unlink(link) == 0 && symlink(next, link) == 0);
 	expect(credential, now + 60 * SECOND, "Authorization: Bearer two\n");
 	cr_assert(unlink(link) == 0 && unlink(next) == 0);
-	credential_free(&credential);
 }
 
 Test(credential, unusable_token_file_is_an_error_at_the_start)
@@ -202,7 +196,7 @@ Test(credential, unusable_token_file_is_an_error_at_the_start)
 Test(credential, token_stands_in_for_a_token_file_that_is_not_there_yet)
 {
 	struct kubeconfig config = {.token = (char *)"old", .token_file = token_path};
-	struct credential *credential = NULL;
+	CLEANUP(credential_free) struct credential *credential = NULL;
 
 	log_is_kept();
 	cr_assert_eq(unlink(token_path), 0);
@@ -213,5 +207,4 @@ Test(credential, token_stands_in_for_a_token_file_that_is_not_there_yet)
 	cr_assert_eq(lines_kept(" warning credential_unreadable "), 1);
 	write_token("new");
 	expect(credential, now + 120 * SECOND, "Authorization: Bearer new\n");
-	credential_free(&credential);
 }

@@ -34,7 +34,7 @@ static uint64_t blocks_of(int fd)
 Test(datafile, lengthening_takes_an_eighth_more_than_is_asked_for)
 {
 	struct datafile_blocks blocks = {0};
-	int fd = open_file();
+	AUTO_FD int fd = open_file();
 
 	cr_assert_eq(datafile_lengthen(&blocks, fd, 64 * KIB, 64 * MIB), 0);
 	cr_assert_eq(blocks.length, (64 + 256) * KIB, "at least so much");
@@ -50,13 +50,12 @@ Test(datafile, lengthening_takes_an_eighth_more_than_is_asked_for)
 	cr_assert_eq(size_of(fd), MIB + 64 * KIB, "whole pages of every machine");
 	cr_assert_leq(blocks_of(fd), 2 * MIB);
 	cr_assert_eq(blocks.end, MIB + 64 * KIB);
-	(void)close(fd);
 }
 
 Test(datafile, blocks_are_kept_behind_the_end_of_the_file)
 {
 	struct datafile_blocks blocks = {0};
-	int fd = open_file();
+	AUTO_FD int fd = open_file();
 
 	cr_assert_eq(ftruncate(fd, 4096), 0);
 	cr_assert_eq(datafile_keep(&blocks, fd, MIB, 2 * MIB, "x"), 0);
@@ -69,7 +68,6 @@ Test(datafile, blocks_are_kept_behind_the_end_of_the_file)
 	datafile_shorten(&blocks, fd, MIB);
 	cr_assert_eq(size_of(fd), 4096, "it never makes the file longer");
 	cr_assert_leq(blocks_of(fd), 64 * KIB, "and gives back blocks beyond its end");
-	(void)close(fd);
 }
 
 Test(datafile, a_new_file_has_blocks_and_stays_empty)
@@ -118,14 +116,13 @@ Test(datafile, what_is_cut_is_the_file_that_was_held)
 	cr_assert_geq(held, 0);
 	cr_assert(fcntl(held, F_GETFD) & FD_CLOEXEC);
 	cr_assert_eq(rename(scratch_path("data.mdb"), scratch_path("old")), 0);
-	int other = open_file();
+	AUTO_FD int other = open_file();
 	cr_assert_eq(ftruncate(other, (off_t)MIB), 0);
 	(void)close(fd);
 	datafile_cut(held, 4096);
 	cr_assert_eq(size_of(held), 4096);
 	cr_assert_eq(size_of(other), MIB);
 	(void)close(held);
-	(void)close(other);
 }
 
 Test(datafile, a_reader_group_reads_the_data_and_has_no_part_in_the_locks)

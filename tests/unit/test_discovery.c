@@ -155,7 +155,7 @@ Test(catalogue, unreadable_group_leaves_doubt_only_about_its_own)
 
 Test(catalogue, damaged_documents_are_no_crash)
 {
-	struct buf groups = BUF_INIT;
+	CLEANUP(buf_release) struct buf groups = BUF_INIT;
 
 	body_put(groups_document, &groups);
 	for (size_t size = 0; size < buf_bytes(&groups).size; size++) {
@@ -168,7 +168,6 @@ Test(catalogue, damaged_documents_are_no_crash)
 		catalogue_release(&other);
 		free(copy);
 	}
-	buf_release(&groups);
 }
 
 /* ---- over HTTP ---------------------------------------------------------- */
@@ -256,7 +255,7 @@ static int note_name(void *arg, const struct resource *one)
 
 Test(discovery, tells_all_that_can_be_watched_and_fetches_it_when_it_is_old)
 {
-	struct buf names = BUF_INIT;
+	CLEANUP(buf_release) struct buf names = BUF_INIT;
 
 	serve_aggregated(CORE, GROUPS);
 	cr_assert_eq(discovery_each(discovery, note_name, &names), 0);
@@ -269,7 +268,6 @@ Test(discovery, tells_all_that_can_be_watched_and_fetches_it_when_it_is_old)
 		"events.v1.events.k8s.io widgets.v2.example.com widgets.v1.example.com ");
 	cr_assert_eq(discovery_refresh(discovery, 0), AGAIN, "too old");
 	cr_assert_eq(discovery_known(discovery, "no", &resource), FOUND, "as it was");
-	buf_release(&names);
 }
 
 Test(discovery, what_is_known_need_not_be_sent_again)
@@ -289,7 +287,7 @@ Test(discovery, what_is_known_need_not_be_sent_again)
 
 Test(discovery, documents_are_kept_as_they_came_if_somebody_wants_them)
 {
-	struct buf document = BUF_INIT;
+	CLEANUP(buf_release) struct buf document = BUF_INIT;
 	char etag[HEAD_ETAG_SIZE];
 
 	serve_aggregated((struct api_stub_answer){"/api", 200, AGGREGATED, core_document,
@@ -310,7 +308,6 @@ Test(discovery, documents_are_kept_as_they_came_if_somebody_wants_them)
 	cr_assert_eq(discovery_take(discovery, 1, &document, etag), FOUND);
 	cr_assert_str_eq(buf_cstr(&document), groups_document);
 	cr_assert_str_eq(etag, "");
-	buf_release(&document);
 }
 
 /* Only a conditional request can be answered with 304. */

@@ -165,8 +165,8 @@ Test(env, places_outside_the_file_are_refused)
 
 Test(envs, reader_and_writer_of_one_process_share_the_map)
 {
-	struct env *writer = open_env("e", ENV_WRITE);
-	struct env *reader = open_env("e", ENV_READ);
+	CLEANUP(env_close) struct env *writer = open_env("e", ENV_WRITE);
+	CLEANUP(env_close) struct env *reader = open_env("e", ENV_READ);
 	struct env_info info;
 
 	put(writer, "a", 1);
@@ -180,8 +180,6 @@ Test(envs, reader_and_writer_of_one_process_share_the_map)
 	put(writer, "b", 1);
 	cr_assert_eq(env_clean_pins(writer), 0, "the live one keeps its slot");
 	txn_abort(&txn);
-	env_close(&writer);
-	env_close(&reader);
 }
 
 Test(envs, no_descriptor_is_left_open_in_a_program_that_is_started)
@@ -190,7 +188,7 @@ Test(envs, no_descriptor_is_left_open_in_a_program_that_is_started)
 
 	for (int fd = 0; fd < 256; fd++)
 		before[fd] = fcntl(fd, F_GETFD) >= 0;
-	struct env *writer = open_env("e", ENV_WRITE), *reader = NULL;
+	CLEANUP(env_close) struct env *writer = open_env("e", ENV_WRITE), *reader = NULL;
 	put(writer, "a", 1);
 	env_close(&writer);
 	reader = open_env("e", ENV_READ);
@@ -205,12 +203,11 @@ Test(envs, no_descriptor_is_left_open_in_a_program_that_is_started)
 	}
 	cr_assert_geq(opened, 2, "both data.mdb");
 	env_close(&reader);
-	env_close(&writer);
 }
 
 Test(envs, second_writer_of_one_process_is_refused)
 {
-	struct env *writer = open_env("e", ENV_WRITE), *second = NULL;
+	CLEANUP(env_close) struct env *writer = open_env("e", ENV_WRITE), *second = NULL;
 	struct env_options options = {.mode = ENV_WRITE,
 		.databases = databases,
 		.n_databases = 2,
@@ -219,7 +216,6 @@ Test(envs, second_writer_of_one_process_is_refused)
 
 	cr_assert_eq(env_open(scratch_path("e"), &options, &second), ERR_LOCKED);
 	cr_assert_null(second);
-	env_close(&writer);
 }
 
 Test(env, child_is_told_to_open_its_own)

@@ -45,7 +45,7 @@ Test(env_damage, a_state_that_begins_at_another_page_is_an_error)
 	for (int i = 0; i < 50; i++)
 		put(env, (const char[]){(char)('A' + i), '\0'}, 500);
 	env_close(&env);
-	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+	AUTO_FD int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
 	cr_assert_geq(fd, 0);
 	for (uint64_t root = 0; root < 8; root++) {
 		for (int meta = 0; meta < 2; meta++)
@@ -69,7 +69,6 @@ Test(env_damage, a_state_that_begins_at_another_page_is_an_error)
 				break;
 		}
 	}
-	(void)close(fd);
 }
 
 /* LMDB believes the numbers in its two meta pages. A changed byte must not make an older state
@@ -87,7 +86,7 @@ Test(env_damage, a_changed_byte_of_a_meta_page_never_leads_to_an_older_state)
 	env_close(&env);
 	uint64_t newest = newest_or_damaged("e");
 	cr_assert_eq(newest, 7);
-	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+	AUTO_FD int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
 	for (off_t at = 0; at < page + META_BYTES;
 		at += at == META_BYTES - 1 ? page - META_BYTES + 1 : 1)
 		for (unsigned bit = 0; bit < 10; bit++) {
@@ -104,7 +103,6 @@ Test(env_damage, a_changed_byte_of_a_meta_page_never_leads_to_an_older_state)
 		}
 	cr_assert_gt(refused, 100);
 	cr_assert_eq(newest_or_damaged("e"), newest);
-	(void)close(fd);
 }
 
 /* Replaced pages stay in the file. A changed number of a page must not lead back to one of them. */
@@ -128,7 +126,7 @@ Test(env_damage, a_changed_byte_of_a_page_never_leads_to_the_row_that_was_there_
 	cr_assert_eq(txn_commit(&txn), 0);
 	env_close(&env);
 	cr_assert_eq(read_key("e", "150"), '!');
-	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+	AUTO_FD int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
 	cr_assert_eq(fstat(fd, &st), 0);
 	uint8_t *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	cr_assert_neq(bytes, MAP_FAILED);
@@ -161,20 +159,19 @@ Test(env_damage, a_changed_byte_of_a_page_never_leads_to_the_row_that_was_there_
 		(uint16_t)(le16_get(bytes + branch + 12) - 2)); /* the last row of the page */
 	cr_assert_eq(newest_or_damaged("e"), 0);
 	(void)munmap(bytes, (size_t)st.st_size);
-	(void)close(fd);
 }
 
 /* A page damaged during a read: its rows may seem to lie, or to end, beyond the file. */
 Test(env_damage, a_row_beyond_the_file_is_damage)
 {
-	struct env *writer = open_env("e", ENV_WRITE);
+	CLEANUP(env_close) struct env *writer = open_env("e", ENV_WRITE);
 	CLEANUP(txn_abort) struct txn *txn = NULL;
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct bytes key, value;
 
 	put(writer, "1", 10);
 	put(writer, "2", 20);
-	struct env *env = open_env("e", ENV_READ);
+	CLEANUP(env_close) struct env *env = open_env("e", ENV_READ);
 	cr_assert_eq(txn_begin_read(env, &txn), 0);
 	cr_assert_eq(cursor_open(txn, 0, &cursor), 0);
 	cr_assert_eq(cursor_next(cursor, &key, &value), FOUND);
@@ -199,8 +196,6 @@ Test(env_damage, a_row_beyond_the_file_is_damage)
 	(void)close(fd);
 	cursor_close(&cursor);
 	txn_abort(&txn);
-	env_close(&env);
-	env_close(&writer);
 }
 
 static void must_be_refused(uint8_t *byte)
@@ -227,7 +222,7 @@ Test(env_damage, a_writer_refuses_keys_that_do_not_lead_to_their_rows)
 		put(env, key, i % 50 ? page / 40 : page * 5 / 4);
 	}
 	env_close(&env);
-	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+	AUTO_FD int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
 	cr_assert_eq(fstat(fd, &st), 0);
 	uint8_t *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	cr_assert_neq(bytes, MAP_FAILED);
@@ -247,7 +242,6 @@ Test(env_damage, a_writer_refuses_keys_that_do_not_lead_to_their_rows)
 	int r;
 	cr_assert(newest_of("e", ENV_WRITE, &r) == 0 && r == ERR_CORRUPT);
 	(void)munmap(bytes, (size_t)st.st_size);
-	(void)close(fd);
 }
 
 /* Else it takes the map for full, LMDB maps more than there are addresses, or an assertion of
@@ -404,7 +398,7 @@ Test(env_damage, trees_are_checked_once_beside_a_writer)
 	}
 	cr_assert_eq(close(ready[1]), 0); /* if the writer dies, reading fails */
 	cr_assert_eq(read(ready[0], &byte, 1), 1);
-	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+	AUTO_FD int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
 	uint64_t table, root;
 	uint8_t meta[2][152];
 	AUTO_FREE uint8_t *row = malloc(page);
@@ -422,5 +416,4 @@ Test(env_damage, trees_are_checked_once_beside_a_writer)
 	cr_assert_eq(write(go[1], "", 1), 1);
 	cr_assert(waitpid(writer, NULL, 0) == writer);
 	cr_assert_eq(newest_or_damaged("e"), 0);
-	(void)close(fd);
 }

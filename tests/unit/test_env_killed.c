@@ -142,33 +142,30 @@ static void kill_inside(struct states *s, const struct store_step *steps, size_t
 
 Test(env_killed, a_commit_that_was_killed_inside_is_none_and_no_damage)
 {
-	struct states s = states_make();
+	CLEANUP(states_release) struct states s = states_make();
 
 	kill_inside(&s, as_written, ARRAY_SIZE(as_written), true, "as written");
-	states_release(&s);
 }
 
 Test(env_killed, a_commit_that_was_killed_inside_is_none_whatever_the_compiler_made)
 {
-	struct states s = states_make();
+	CLEANUP(states_release) struct states s = states_make();
 
 	kill_inside(&s, as_compiled, ARRAY_SIZE(as_compiled), true, "as compiled");
-	states_release(&s);
 }
 
 Test(env_killed, a_copy_of_a_commit_that_was_killed_inside_is_no_damage)
 {
-	struct states s = states_make();
+	CLEANUP(states_release) struct states s = states_make();
 
 	kill_inside(&s, as_written, ARRAY_SIZE(as_written), false, "as written");
 	kill_inside(&s, as_compiled, ARRAY_SIZE(as_compiled), false, "as compiled");
-	states_release(&s);
 }
 
 /* The killed commit's meta page stays until the next commit, but its pages are reused before. */
 Test(env_killed, pages_of_a_killed_commit_that_are_used_again_are_no_damage)
 {
-	struct states s = states_make();
+	CLEANUP(states_release) struct states s = states_make();
 	uint8_t *newest = s.bytes[2], number[8];
 	size_t root = le64_get(newest + 128) * s.page,
 	       root_5 = le64_get(newest + s.page + 128) * s.page;
@@ -192,14 +189,13 @@ Test(env_killed, pages_of_a_killed_commit_that_are_used_again_are_no_damage)
 		s.pins->committed = 5;
 		check_sound(false, false, "used again", (size_t)i);
 	}
-	states_release(&s);
 }
 
 /* After a power cut the pin page is of any age; and a data.mdb may have got the content of
  * another one. */
 Test(env_killed, a_pin_page_of_any_age_makes_no_damage)
 {
-	struct states s = states_make();
+	CLEANUP(states_release) struct states s = states_make();
 
 	for (uint64_t committed = 0; committed <= 8; committed++)
 		for (uint64_t began = committed; began <= committed + 1; began++) {
@@ -215,13 +211,12 @@ Test(env_killed, a_pin_page_of_any_age_makes_no_damage)
 			(void)close(pins);
 			cr_assert_neq(s.pins, MAP_FAILED);
 		}
-	states_release(&s);
 }
 
 /* The number looks like a killed commit's, but the pin page knows the commit as published. */
 Test(env_killed, a_published_state_is_not_taken_for_a_killed_commit)
 {
-	struct states s = states_make();
+	CLEANUP(states_release) struct states s = states_make();
 	uint8_t number[8];
 	int code;
 
@@ -231,5 +226,4 @@ Test(env_killed, a_published_state_is_not_taken_for_a_killed_commit)
 	cr_assert_eq(code, ERR_CORRUPT);
 	cr_assert_eq(newest_of("e", ENV_WRITE, &code), 0);
 	cr_assert_eq(code, ERR_CORRUPT, "%s", err_text(code));
-	states_release(&s);
 }

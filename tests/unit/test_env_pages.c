@@ -70,8 +70,8 @@ static void write_with_pages_of(long page)
 
 static void check_once(size_t page)
 {
-	struct env *env = open_env("e", ENV_READ);
-	struct txn *txn = NULL;
+	CLEANUP(env_close) struct env *env = open_env("e", ENV_READ);
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	struct bytes value, same;
 	uint64_t place;
 	char key[8];
@@ -92,8 +92,6 @@ static void check_once(size_t page)
 		cr_assert(txn_at(txn, place, value.size, &same) == FOUND && same.data == value.data,
 			"%s", key);
 	}
-	txn_abort(&txn);
-	env_close(&env);
 }
 
 /* Checks it with maps at several addresses, not only multiples of its page size. */

@@ -99,7 +99,7 @@ Test(env_path, changed_flags_lead_to_no_other_row)
 	fill(env, 'c', 1);
 	cr_assert_eq(env_sizes(env, &info), 0);
 	cr_assert_eq(look(env, "sound"), 0);
-	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+	AUTO_FD int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
 	uint8_t *bytes = mmap(NULL, info.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	cr_assert_neq(bytes, MAP_FAILED);
 	const uint8_t *meta =
@@ -124,7 +124,6 @@ Test(env_path, changed_flags_lead_to_no_other_row)
 	cr_assert_gt(failed, 1000);
 	cr_assert_eq(look(env, "sound again"), 0);
 	(void)munmap(bytes, info.file_bytes);
-	(void)close(fd);
 }
 
 /* Walks both databases in both directions, and seeks. Returns how many of these fail. */
@@ -304,7 +303,7 @@ Test(env_path, the_row_after_is_the_one_of_a_cursor)
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct bytes key, value, floor_key, next;
 	unsigned missing = 0;
-	struct txn *txn = NULL;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	char text[256];
 	void *place;
 
@@ -327,5 +326,4 @@ Test(env_path, the_row_after_is_the_one_of_a_cursor)
 	}
 	cr_assert_eq(missing, 2); /* after the last row */
 	cursor_close(&cursor);
-	txn_abort(&txn);
 }

@@ -77,7 +77,7 @@ static int take_event(void *arg, const struct api_event *event)
 
 static void feed_event(struct watch_stream *watch, const char *type, const char *object)
 {
-	struct buf text = BUF_INIT;
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
 
 	buf_printf(&text, "{\"type\":\"%s\",\"object\":%s}\n", type, object);
 	memset(&work, 0, sizeof(work));
@@ -87,13 +87,12 @@ static void feed_event(struct watch_stream *watch, const char *type, const char 
 	cr_expect_lt(
 		work.scanned, text.size + 2, "%s: %zu of %zu bytes", type, work.scanned, text.size);
 	cr_expect_eq(work.searches, 1, "%s", type);
-	buf_release(&text);
 }
 
 Test(event_path, an_event_is_scanned_and_parsed_once_and_its_head_searched_once, .init = set_up,
 	.fini = tear_down)
 {
-	struct watch_stream *watch;
+	CLEANUP(watch_free) struct watch_stream *watch = NULL;
 
 	first_list();
 	cr_assert_eq(watch_new(&(struct watch_options){.event_fn = take_event}, &watch), 0);
@@ -104,5 +103,4 @@ Test(event_path, an_event_is_scanned_and_parsed_once_and_its_head_searched_once,
 	feed_event(watch, "DELETED", pod("aa", "uaa", "14"));
 	cr_assert_str_eq(
 		log_after(before), "ADDED d/aa@11 MODIFIED d/aa@12 ADDED d/z@13 DELETED d/aa@14");
-	watch_free(&watch);
 }

@@ -119,7 +119,7 @@ Test(exec, nothing_of_a_token_stays_in_memory)
 {
 	static const char veiled[] = {'M' ^ VEIL, 'a' ^ VEIL, 'r' ^ VEIL, 'k' ^ VEIL, 'e' ^ VEIL,
 		'r' ^ VEIL, '-' ^ VEIL, '0' ^ VEIL, '7' ^ VEIL, '1' ^ VEIL, '5' ^ VEIL, 'x' ^ VEIL};
-	char *text = credential_text(veiled, sizeof(veiled));
+	AUTO_FREE char *text = credential_text(veiled, sizeof(veiled));
 	struct exec_credential credential;
 	int r = exec_credential_read(bytes_str(text), V1, &credential);
 
@@ -129,14 +129,13 @@ Test(exec, nothing_of_a_token_stays_in_memory)
 		count_in_memory(veiled, sizeof(veiled)), 40, "in the credential, and nowhere else");
 	exec_credential_release(&credential);
 	cr_assert_eq(count_in_memory(veiled, sizeof(veiled)), 0);
-	free(text);
 }
 
 /* ---- what it is told ---------------------------------------------------- */
 
 Test(exec, k20_the_cluster_is_told_with_its_ca_as_data)
 {
-	struct buf info = BUF_INIT;
+	CLEANUP(buf_release) struct buf info = BUF_INIT;
 	char ca[64];
 	FILE *f;
 
@@ -163,7 +162,6 @@ Test(exec, k20_the_cluster_is_told_with_its_ca_as_data)
 	cr_assert(strstr(buf_cstr(&info), "\"config\":{\"a\":1}}"));
 	config.ca.file = (char *)"/none";
 	cr_assert_eq(exec_credential_info(&config, &info), -ENOENT);
-	buf_release(&info);
 }
 
 Test(exec, environment_arguments_and_an_empty_input_are_given)
@@ -171,7 +169,7 @@ Test(exec, environment_arguments_and_an_empty_input_are_given)
 	struct kubeconfig_variable variables[] = {{(char *)"KINF_A", (char *)"of the file"},
 		{(char *)"KINF_C", (char *)"first"}, {(char *)"KINF_C", (char *)"last"}};
 	char *args[] = {(char *)"one arg", (char *)""};
-	struct exec *exec = open_exec(30 * SECOND);
+	CLEANUP(exec_free) struct exec *exec = open_exec(30 * SECOND);
 
 	setenv("KINF_A", "ours", 1);
 	setenv("KINF_B", "inherited", 1);
@@ -188,14 +186,13 @@ Test(exec, environment_arguments_and_an_empty_input_are_given)
 	       "{\"token\":\"'$t'\"}}'");
 	/* 0, 1, 2 and the directory of ls. */
 	shows(exec, proc_monotonic_ns(), "of_the_file,inherited,last,none,2,one_arg,0,4,told");
-	exec_free(&exec);
 }
 
 /* ---- when it runs ------------------------------------------------------- */
 
 Test(exec, k18_without_expiry_it_runs_once_and_again_after_a_refusal)
 {
-	struct exec *exec = open_exec(30 * SECOND);
+	CLEANUP(exec_free) struct exec *exec = open_exec(30 * SECOND);
 	uint64_t now = proc_monotonic_ns();
 	unsigned version;
 
@@ -211,12 +208,11 @@ Test(exec, k18_without_expiry_it_runs_once_and_again_after_a_refusal)
 	exec_refused(exec, version); /* a late answer to the first token */
 	shows(exec, now + 86400 * SECOND, "two");
 	cr_assert_eq(n_runs(), 2);
-	exec_free(&exec);
 }
 
 Test(exec, plugin_whose_tokens_are_refused_at_once_is_run_ever_more_slowly)
 {
-	struct exec *exec = open_exec(30 * SECOND);
+	CLEANUP(exec_free) struct exec *exec = open_exec(30 * SECOND);
 	uint64_t now = proc_monotonic_ns();
 
 	prints("{\"token\":\"bad\"}");
@@ -232,12 +228,11 @@ Test(exec, plugin_whose_tokens_are_refused_at_once_is_run_ever_more_slowly)
 	exec_refused(exec, exec_version(exec));
 	shows(exec, now + 2 * SECOND, "bad");
 	cr_assert_eq(n_runs(), 3);
-	exec_free(&exec);
 }
 
 Test(exec, failure_is_remembered_for_a_while_and_the_next_run_may_succeed)
 {
-	struct exec *exec = open_exec(30 * SECOND);
+	CLEANUP(exec_free) struct exec *exec = open_exec(30 * SECOND);
 	uint64_t now = proc_monotonic_ns();
 
 	plugin("exit 3");
@@ -248,7 +243,6 @@ Test(exec, failure_is_remembered_for_a_while_and_the_next_run_may_succeed)
 	prints("{\"token\":\"T\"}");
 	shows(exec, now + SECOND, "T");
 	cr_assert_eq(n_runs(), 2);
-	exec_free(&exec);
 }
 
 static void shows_at(struct exec *exec, uint64_t now, uint64_t wall, const char *token)
@@ -261,7 +255,7 @@ static void shows_at(struct exec *exec, uint64_t now, uint64_t wall, const char 
 
 Test(exec, k19_expired_credentials_are_replaced)
 {
-	struct exec *exec = open_exec(30 * SECOND);
+	CLEANUP(exec_free) struct exec *exec = open_exec(30 * SECOND);
 	uint64_t now = proc_monotonic_ns();
 
 	prints("{\"token\":\"one\",\"expirationTimestamp\":\"2030-03-17T17:46:45Z\"}");
@@ -276,12 +270,11 @@ Test(exec, k19_expired_credentials_are_replaced)
 	prints("{\"token\":\"three\"}");
 	shows_at(exec, now, WALL + 10 * SECOND, "three");
 	cr_assert_eq(n_runs(), 3);
-	exec_free(&exec);
 }
 
 Test(exec, credentials_about_to_expire_are_renewed_beside_the_requests)
 {
-	struct exec *exec = open_exec(30 * SECOND);
+	CLEANUP(exec_free) struct exec *exec = open_exec(30 * SECOND);
 	uint64_t now = proc_monotonic_ns(), soon = WALL + 3500 * SECOND;
 
 	prints("{\"token\":\"one\",\"expirationTimestamp\":\"2030-03-17T18:46:00Z\"}"); /* 3560 s */
@@ -297,12 +290,11 @@ Test(exec, credentials_about_to_expire_are_renewed_beside_the_requests)
 		(void)poll(NULL, 0, 5);
 	}
 	cr_assert_str_eq(exec_credentials(exec)->token, "two");
-	exec_free(&exec);
 }
 
 Test(exec, credentials_that_come_expired_are_shown_and_not_asked_for_without_pause)
 {
-	struct exec *exec = open_exec(30 * SECOND);
+	CLEANUP(exec_free) struct exec *exec = open_exec(30 * SECOND);
 	uint64_t now = proc_monotonic_ns();
 
 	prints("{\"token\":\"old\",\"expirationTimestamp\":\"2020-01-01T00:00:00Z\"}");
@@ -311,12 +303,11 @@ Test(exec, credentials_that_come_expired_are_shown_and_not_asked_for_without_pau
 	cr_assert_leq(n_runs(), 2);
 	shows(exec, now + SECOND / 2, "old");
 	cr_assert_leq(n_runs(), 2);
-	exec_free(&exec);
 }
 
 Test(exec, plugin_that_does_not_end_is_killed_with_its_children)
 {
-	struct exec *exec = open_exec(SECOND);
+	CLEANUP(exec_free) struct exec *exec = open_exec(SECOND);
 	uint64_t now = proc_monotonic_ns();
 	char line[200];
 	pid_t child = 0;
@@ -343,12 +334,11 @@ Test(exec, plugin_that_does_not_end_is_killed_with_its_children)
 	for (int i = 0; i < 2000 && proc_start_ticks(child, &ticks) != -ESRCH; i++)
 		(void)poll(NULL, 0, 5);
 	cr_assert_eq(proc_start_ticks(child, &ticks), -ESRCH);
-	exec_free(&exec);
 }
 
 Test(exec, endless_output_is_cut_and_what_stays_in_the_background_is_not_waited_for)
 {
-	struct exec *exec = open_exec(30 * SECOND);
+	CLEANUP(exec_free) struct exec *exec = open_exec(30 * SECOND);
 	char body[400];
 
 	plugin("exec cat /dev/zero");
@@ -364,5 +354,4 @@ Test(exec, endless_output_is_cut_and_what_stays_in_the_background_is_not_waited_
 	uint64_t begin = proc_monotonic_ns();
 	shows(exec, begin, "T");
 	cr_assert_lt(proc_monotonic_ns() - begin, 4 * SECOND);
-	exec_free(&exec);
 }

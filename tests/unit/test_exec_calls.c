@@ -54,8 +54,8 @@ static struct http *open_http(struct api_stub *stub)
 
 Test(exec, k18_refused_request_is_not_repeated_and_the_next_has_the_new_token)
 {
-	struct api_stub *stub = api_stub_start(answers);
-	struct http *http = open_http(stub);
+	CLEANUP(api_stub_stop) struct api_stub *stub = api_stub_start(answers);
+	CLEANUP(http_free) struct http *http = open_http(stub);
 	struct ended ended = {0};
 
 	prints("{\"token\":\"one\"}");
@@ -69,14 +69,12 @@ Test(exec, k18_refused_request_is_not_repeated_and_the_next_has_the_new_token)
 	cr_assert_eq(api_stub_count(stub), 2);
 	cr_assert(strstr(api_stub_last(stub), "Authorization: Bearer two\r\n"));
 	cr_assert_eq(n_runs(), 2);
-	http_free(&http);
-	api_stub_stop(&stub);
 }
 
 Test(exec, k19_many_requests_wait_for_one_run)
 {
-	struct api_stub *stub = api_stub_start(answers);
-	struct http *http = open_http(stub);
+	CLEANUP(api_stub_stop) struct api_stub *stub = api_stub_start(answers);
+	CLEANUP(http_free) struct http *http = open_http(stub);
 	struct ended ended = {0};
 
 	prints("{\"token\":\"T\",\"expirationTimestamp\":\"2099-01-01T00:00:00Z\"}");
@@ -85,14 +83,12 @@ Test(exec, k19_many_requests_wait_for_one_run)
 	cr_assert_eq(ended.status, 200);
 	cr_assert_eq(n_runs(), 1);
 	cr_assert(strstr(api_stub_last(stub), "Authorization: Bearer T\r\n"));
-	http_free(&http);
-	api_stub_stop(&stub);
 }
 
 Test(exec, failed_plugin_ends_the_requests_that_wait_and_sends_none)
 {
-	struct api_stub *stub = api_stub_start(answers);
-	struct http *http = open_http(stub);
+	CLEANUP(api_stub_stop) struct api_stub *stub = api_stub_start(answers);
+	CLEANUP(http_free) struct http *http = open_http(stub);
 	struct ended ended = {0};
 
 	plugin("sleep 0.2; exit 3");
@@ -101,13 +97,11 @@ Test(exec, failed_plugin_ends_the_requests_that_wait_and_sends_none)
 	cr_assert(strstr(ended.sentence, "failed with exit code 3"));
 	cr_assert_eq(api_stub_count(stub), 0);
 	cr_assert_eq(n_runs(), 1);
-	http_free(&http);
-	api_stub_stop(&stub);
 }
 
 Test(exec, free_while_it_runs_kills_it)
 {
-	struct api_stub *stub = api_stub_start(answers);
+	CLEANUP(api_stub_stop) struct api_stub *stub = api_stub_start(answers);
 	struct http *http = open_http(stub);
 	struct ended ended = {0};
 	struct http_request r = {.path = "/good",
@@ -122,7 +116,6 @@ Test(exec, free_while_it_runs_kills_it)
 	cr_assert_eq(ended.n, 0);
 	http_free(&http);
 	cr_assert_eq(ended.n, 0);
-	api_stub_stop(&stub);
 }
 
 Test(exec, children_of_others_are_left_to_them)

@@ -133,8 +133,8 @@ static uint64_t kept(struct journal **journal, struct home **home)
 
 Test(feed_row, a_resync_is_set_without_a_record)
 {
-	struct home *home = NULL;
-	struct journal *journal = open_writer(&home);
+	CLEANUP(home_close) struct home *home = NULL;
+	CLEANUP(journal_close) struct journal *journal = open_writer(&home);
 	struct journal_meta before, after;
 	uint32_t feed;
 
@@ -156,6 +156,4 @@ Test(feed_row, a_resync_is_set_without_a_record)
 	cr_assert_eq(journal_commit(journal), 0);
 	cr_assert_eq(kept(&journal, &home), 5);
 	cr_assert_eq(after.next_seq, before.next_seq, "there is nothing for followers in it");
-	journal_close(&journal);
-	home_close(&home);
 }

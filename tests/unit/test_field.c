@@ -107,7 +107,7 @@ Test(field, labels_are_those_of_their_kind_only)
 
 Test(field, damage_and_bad_names_are_told)
 {
-	struct field *field = NULL;
+	CLEANUP(field_free) struct field *field = NULL;
 
 	cr_assert_eq(field_parse(BYTES_LIT("a[[b"), &field), ERR_SYNTAX);
 	cr_assert(strstr(err_text(ERR_SYNTAX), "field path 'a[[b', character 3"));
@@ -118,5 +118,4 @@ Test(field, damage_and_bad_names_are_told)
 	field_free(&field);
 	cr_assert_eq(field_parse(BYTES_LIT("spec.nodeName"), &field), 0);
 	cr_assert_not(field_is_label(field));
-	field_free(&field);
 }

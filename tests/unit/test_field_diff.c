@@ -47,7 +47,7 @@ static int add(void *arg, const char *path, const struct value *before, const st
 
 static void assert_changes(const char *before, const char *after, const char *wanted)
 {
-	struct buf a = BUF_INIT, b = BUF_INIT;
+	CLEANUP(buf_release) struct buf a = BUF_INIT, b = BUF_INIT;
 
 	body_put(before, &a);
 	body_put(after, &b);
@@ -57,7 +57,6 @@ static void assert_changes(const char *before, const char *after, const char *wa
 		buf_cstr(&found.text));
 	buf_release(&found.text);
 	buf_release(&b);
-	buf_release(&a);
 }
 
 Test(diff, equal_versions_have_none)
@@ -113,7 +112,7 @@ enum form { FORM_TYPES, FORM_KEYS, FORM_PLACES };
 /* A document of 40,000 children; the last one has the value LAST. */
 static void to_large_body(enum form form, int last, struct buf *body)
 {
-	struct buf text = BUF_INIT;
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
 
 	for (int i = 0; i < 40000; i++) {
 		int v = i == 39999 ? last : 7;
@@ -128,7 +127,6 @@ static void to_large_body(enum form form, int last, struct buf *body)
 	}
 	buf_byte(&text, form == FORM_KEYS ? '}' : ']');
 	body_put(buf_cstr(&text), body);
-	buf_release(&text);
 }
 
 static int add_path(
@@ -140,7 +138,7 @@ static int add_path(
 
 static void assert_last_child_differs(enum form form, const char *path)
 {
-	struct buf before = BUF_INIT, after = BUF_INIT, paths = BUF_INIT;
+	CLEANUP(buf_release) struct buf before = BUF_INIT, after = BUF_INIT, paths = BUF_INIT;
 
 	to_large_body(form, 0, &before);
 	to_large_body(form, 1, &after);
@@ -148,7 +146,6 @@ static void assert_last_child_differs(enum form form, const char *path)
 	cr_assert_str_eq(buf_cstr(&paths), path);
 	buf_release(&paths);
 	buf_release(&after);
-	buf_release(&before);
 }
 
 /* If each child were compared with each other one, this would take minutes. */
@@ -169,7 +166,7 @@ Test(diff, a_value_of_another_type_is_one_change)
 Test(diff, damaged_versions_are_refused)
 {
 	static const uint8_t cut[] = {0x81, 0xa1, 'a', 0x92, 1};
-	struct buf whole = BUF_INIT;
+	CLEANUP(buf_release) struct buf whole = BUF_INIT;
 
 	body_put("{\"a\":[1,2]}", &whole);
 	struct found found = {BUF_INIT, BYTES(cut, sizeof(cut)), buf_bytes(&whole)};
@@ -177,5 +174,4 @@ Test(diff, damaged_versions_are_refused)
 	cr_assert_eq(field_diff_each(found.after, found.before, add, &found), ERR_CORRUPT);
 	cr_assert_eq(field_diff_each(BYTES_NONE, found.after, add, &found), ERR_CORRUPT);
 	buf_release(&found.text);
-	buf_release(&whole);
 }

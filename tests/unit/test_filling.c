@@ -3,7 +3,6 @@
 
 #include "tests/unit/page_rig.h"
 #include "tests/unit/rig.h"
-#include "tests/unit/unit.h"
 
 #define MIB ((uint64_t)1 << 20)
 

@@ -291,7 +291,7 @@ static unsigned lost_rings(void)
 Test(follow, a_ring_that_lost_its_name_is_left_for_the_one_that_has_it)
 {
 	int runtime = home_runtime_fd(w.rig.p.home);
-	struct ring *next = NULL;
+	CLEANUP(ring_close) struct ring *next = NULL;
 
 	begin(NULL);
 	drain();
@@ -310,7 +310,6 @@ Test(follow, a_ring_that_lost_its_name_is_left_for_the_one_that_has_it)
 	cr_assert_eq(lost_rings(), 0);
 	cr_assert_eq(w.changes, 1, "and nothing is lost on the way");
 	replica_is_model();
-	ring_close(&next);
 }
 
 /* The reflector may not read one of the feeds of a name, or its first list takes long. */

@@ -109,24 +109,22 @@ Test(generation, current_names_what_was_published)
 	uint32_t number = 0;
 
 	cr_assert_eq(generation_current(fd, &number), NOT_FOUND);
-	struct generation *gen = create();
+	CLEANUP(generation_close) struct generation *gen = create();
 	cr_assert_eq(generation_number(gen), 1);
 	cr_assert_eq(generation_current(fd, &number), NOT_FOUND, "not before it is published");
 	cr_assert_eq(generation_publish(fd, 1), 0);
 	cr_assert_eq(generation_current(fd, &number), FOUND);
 	cr_assert_eq(number, 1);
-	struct generation *second = create();
+	CLEANUP(generation_close) struct generation *second = create();
 	cr_assert_eq(generation_number(second), 2);
 	cr_assert_eq(generation_publish(fd, 3), -ENOENT);
-	generation_close(&gen);
-	generation_close(&second);
 }
 
 /* generation_current() refuses a directory, a pipe or a link of this name, and generation_publish()
  * replaces it. */
 Test(generation, something_else_than_a_file_is_no_current)
 {
-	struct generation *gen = create();
+	CLEANUP(generation_close) struct generation *gen = create();
 	uint32_t number;
 
 	for (int what = 0; what < 3; what++) {
@@ -148,7 +146,6 @@ Test(generation, something_else_than_a_file_is_no_current)
 	cr_expect(strstr(err_text(-ENOTEMPTY),
 			  "CURRENT is a directory with something in it: remove it"),
 		"%s", err_text(-ENOTEMPTY));
-	generation_close(&gen);
 }
 
 Test(generation, clean_one_is_trusted_after_a_reboot)
@@ -251,10 +248,9 @@ Test(generation, copy_of_a_killed_one_is_opened_by_those_who_check_it)
 	cr_assert_eq(write_code(fd, 1), 0);
 	cr_assert_eq(mkdir(scratch_path("good"), 0700), 0);
 	scratch_copy(scratch_path("gen-1"), scratch_path("good"));
-	int good = open(scratch_path("good"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_FD int good = open(scratch_path("good"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cr_assert_eq(read_code(good, 1, true), 0);
 	(void)close(copy);
-	(void)close(good);
 }
 
 /* The file has the same inode in a snapshot or an image of its file system mounted elsewhere. */
@@ -345,7 +341,7 @@ Test(generation, found_by_uuid_current_first)
 
 Test(generation, others_are_removed_and_mapped_readers_go_on)
 {
-	struct generation *a = create(), *b = create(), *c = create();
+	CLEANUP(generation_close) struct generation *a = create(), *b = create(), *c = create();
 
 	put(a, "a");
 	cr_assert_eq(generation_remove_except(fd, (uint32_t[]){1, 2}, 2, NULL), 1);
@@ -359,7 +355,6 @@ Test(generation, others_are_removed_and_mapped_readers_go_on)
 	generation_close(&c);
 	a = create();
 	cr_assert_eq(generation_number(a), 3);
-	generation_close(&a);
 }
 
 Test(generation, failed_creation_leaves_nothing)
@@ -375,7 +370,7 @@ Test(generation, failed_creation_leaves_nothing)
 Test(generation, another_one_needs_a_fifth_more_than_is_live)
 {
 	struct statvfs disk;
-	struct generation *gen = create();
+	CLEANUP(generation_close) struct generation *gen = create();
 
 	cr_assert_eq(fstatvfs(fd, &disk), 0);
 	uint64_t room = (uint64_t)disk.f_bfree * disk.f_frsize;
@@ -388,5 +383,4 @@ Test(generation, another_one_needs_a_fifth_more_than_is_live)
 	cr_assert(strstr(err_text(-ENOSPC), "a second index needs"));
 	cr_assert_gt(generation_bytes_on_disk(fd, 1), 0);
 	cr_assert_eq(generation_bytes_on_disk(fd, 9), 0);
-	generation_close(&gen);
 }

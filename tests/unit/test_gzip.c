@@ -19,7 +19,7 @@ static void put_input(struct buf *in, size_t size, unsigned every)
 static void assert_unpacks_to(const struct buf *packed, const struct buf *in)
 {
 	struct inflate_state state;
-	uint8_t *out = malloc(in->size + 1);
+	AUTO_FREE uint8_t *out = malloc(in->size + 1);
 
 	isal_inflate_init(&state);
 	state.crc_flag = ISAL_GZIP;
@@ -32,13 +32,12 @@ static void assert_unpacks_to(const struct buf *packed, const struct buf *in)
 	cr_assert_eq(state.avail_in, 0, "and nothing after it");
 	cr_assert_eq(state.avail_out, 1);
 	cr_assert(in->size == 0 || memcmp(out, in->data, in->size) == 0);
-	free(out);
 }
 
 /* Packs SIZE bytes in pieces of at most PIECE. */
 static void check_pieces(size_t size, size_t piece, unsigned every)
 {
-	struct buf in = BUF_INIT, packed = BUF_INIT;
+	CLEANUP(buf_release) struct buf in = BUF_INIT, packed = BUF_INIT;
 	struct gzip *gzip;
 
 	put_input(&in, size, every);
@@ -53,7 +52,6 @@ static void check_pieces(size_t size, size_t piece, unsigned every)
 	gzip_free(&gzip);
 	assert_unpacks_to(&packed, &in);
 	buf_release(&packed);
-	buf_release(&in);
 }
 
 Test(gzip, pieces_of_any_size_make_one_member)
@@ -71,20 +69,19 @@ Test(gzip, pieces_of_any_size_make_one_member)
 
 Test(gzip, a_body_is_packed_at_once)
 {
-	struct buf in = BUF_INIT, packed = BUF_INIT;
+	CLEANUP(buf_release) struct buf in = BUF_INIT, packed = BUF_INIT;
 
 	put_input(&in, 300000, 50);
 	cr_assert_eq(gzip_all(buf_bytes(&in), &packed), 0);
 	assert_unpacks_to(&packed, &in);
 	cr_assert_lt(packed.size, in.size / 5);
 	buf_release(&packed);
-	buf_release(&in);
 }
 
 /* A lost client leaves a stream in its middle; LeakSanitizer looks. */
 Test(gzip, a_stream_is_freed_in_its_middle)
 {
-	struct buf in = BUF_INIT, packed = BUF_INIT;
+	CLEANUP(buf_release) struct buf in = BUF_INIT, packed = BUF_INIT;
 	struct gzip *gzip;
 
 	put_input(&in, 100000, 50);
@@ -93,5 +90,4 @@ Test(gzip, a_stream_is_freed_in_its_middle)
 	gzip_free(&gzip);
 	cr_assert_null(gzip);
 	buf_release(&packed);
-	buf_release(&in);
 }

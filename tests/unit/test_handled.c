@@ -9,7 +9,6 @@
 #include "reader/handle.h"
 #include "reader/informer/informer.h"
 #include "tests/unit/tape.h"
-#include "tests/unit/unit.h"
 
 #define SOON_NS UINT64_C(20000000)
 
@@ -193,7 +192,7 @@ static void on_add_call_others(void *arg, const struct kinf_object *object, int 
 		.size = sizeof(of_node), .field_selector = "spec.nodeName=n"};
 	const struct kinf_handler_options filtered = {.size = sizeof(filtered), .filter = &of_node};
 	const char *feeds[] = {"pods"};
-	struct kinf_informer *other = NULL;
+	CLEANUP(kinf_informer_free) struct kinf_informer *other = NULL;
 
 	(void)arg;
 	(void)object;
@@ -205,7 +204,6 @@ static void on_add_call_others(void *arg, const struct kinf_object *object, int 
 	cr_assert_eq(kinf_informer_new(cache.kinf, "pots", NULL, &other), KINF_NO_FEED);
 	KINF_OK(kinf_informer_new(cache.kinf, "pods", NULL, &other));
 	cr_assert_eq(kinf_informer_dispatch(other, 0), 0);
-	kinf_informer_free(&other);
 }
 
 /* The index does not take the event while the handler runs: a waiter would wait for an hour. */

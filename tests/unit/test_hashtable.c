@@ -38,6 +38,7 @@ static bool has(const struct hashtable *table, uint32_t number)
 
 Test(hashtable, agrees_with_a_plain_set_under_random_changes)
 {
+	CLEANUP(hashtable_release)
 	struct hashtable table = HASHTABLE_INIT(struct item, item_is, (const void *)item_is);
 	bool there[200] = {false};
 	size_t n = 0;
@@ -57,11 +58,11 @@ Test(hashtable, agrees_with_a_plain_set_under_random_changes)
 	}
 	for (uint32_t i = 0; i < 200; i++)
 		cr_assert_eq(has(&table, i), there[i]);
-	hashtable_release(&table);
 }
 
 Test(hashtable, every_item_is_visited_also_when_some_are_removed_meanwhile)
 {
+	CLEANUP(hashtable_release)
 	struct hashtable table = HASHTABLE_INIT(struct item, item_is, (const void *)item_is);
 
 	for (unsigned mask = 0; mask < 64; mask++) {
@@ -83,11 +84,12 @@ Test(hashtable, every_item_is_visited_also_when_some_are_removed_meanwhile)
 			cr_assert_eq(has(&table, i), !(mask >> i % 6 & 1));
 		}
 	}
-	hashtable_release(&table);
 }
 
 Test(hashtable, empty_one_finds_nothing_and_takes_no_memory)
 {
+	CLEANUP(hashtable_release)
+	CLEANUP(hashtable_release)
 	struct hashtable table = HASHTABLE_INIT(struct item, item_is, (const void *)item_is);
 	size_t place = 0;
 
@@ -98,12 +100,11 @@ Test(hashtable, empty_one_finds_nothing_and_takes_no_memory)
 	put(&table, 1);
 	hashtable_clear(&table);
 	cr_assert(!has(&table, 1) && table.n == 0 && table.items);
-	hashtable_release(&table);
-	hashtable_release(&table);
 }
 
 Test(hashtable, memory_is_at_most_two_and_two_thirds_of_the_items)
 {
+	CLEANUP(hashtable_release)
 	struct hashtable table = HASHTABLE_INIT(struct hashtable_number, hashtable_number_is, NULL);
 
 	for (uint64_t i = 1; i <= 100000; i++) {
@@ -116,7 +117,6 @@ Test(hashtable, memory_is_at_most_two_and_two_thirds_of_the_items)
 	cr_assert_eq(hashtable_put_number(&table, 1 << 20, 9, "numbers"), 0);
 	cr_assert_eq(table.n, 100000, "a value is replaced");
 	cr_assert_eq(hashtable_find_number(&table, 1 << 20)->value, 9);
-	hashtable_release(&table);
 }
 
 Test(hash, depends_on_every_byte_and_on_the_seed)

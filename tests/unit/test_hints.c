@@ -105,7 +105,7 @@ Test(hints, what_does_not_fit_a_slot_is_left_out_and_takes_the_old_one_with_it)
 Test(hints, lead_to_seqs_of_any_size)
 {
 	uint64_t taken = UINT64_C(3) << 40;
-	struct hints *other = NULL;
+	CLEANUP(hints_close) struct hints *other = NULL;
 
 	OK(hints_create(fd, &of, 10, taken, 0600, &table));
 	put(table, "web/a", at(1, taken - 5, 0));
@@ -119,7 +119,6 @@ Test(hints, lead_to_seqs_of_any_size)
 	OK(hints_publish(table, fd));
 	OK(hints_open(fd, &of, false, &other));
 	cr_assert_eq(by_name(other, "web/a").seq, taken - 5);
-	hints_close(&other);
 }
 
 Test(hints_of_store, are_made_again_when_the_seqs_leave_their_range)
@@ -187,7 +186,7 @@ Test(hints, nearly_all_find_room_in_a_table_made_for_them)
 
 Test(hints, a_file_of_something_else_is_none)
 {
-	struct hints *other = NULL;
+	CLEANUP(hints_close) struct hints *other = NULL;
 	struct hints_of wanted = of;
 
 	cr_assert_eq(hints_open(fd, &of, false, &other), NOT_FOUND, "no file");
@@ -212,7 +211,6 @@ Test(hints, a_file_of_something_else_is_none)
 	cr_assert_eq(hints_open(fd, &of, false, &other), NOT_FOUND, "another boot");
 	cr_assert_eq(unsetenv("KINF_BOOT_ID"), 0);
 	cr_assert_eq(hints_open(fd, &of, true, &other), FOUND);
-	hints_close(&other);
 }
 
 /* The file cut to any length, and each byte of its header changed. */
@@ -224,7 +222,7 @@ Test(hints, a_damaged_header_is_no_table)
 	table = make(10);
 	OK(hints_publish(table, fd));
 	hints_close(&table);
-	int file = openat(fd, HINTS_FILE, O_RDWR);
+	AUTO_FD int file = openat(fd, HINTS_FILE, O_RDWR);
 
 	cr_assert(file >= 0 && fstat(file, &st) == 0);
 	for (off_t i = 0; i < 76; i++) {
@@ -242,7 +240,6 @@ Test(hints, a_damaged_header_is_no_table)
 		cr_assert_eq(ftruncate(file, size), 0);
 		cr_assert_eq(hints_open(fd, &of, false, &other), NOT_FOUND, "%d bytes", (int)size);
 	}
-	(void)close(file);
 }
 
 /* ---- with an index and a journal ---------------------------------------- */
@@ -289,7 +286,7 @@ Test(hints_of_store, that_lead_astray_change_no_answer)
 	}
 	small_store_take(&s);
 	open_snapshot();
-	int file = hints_file(O_RDWR);
+	AUTO_FD int file = hints_file(O_RDWR);
 	cr_assert_geq(file, 0, "the writer has made them");
 	cr_assert_eq(pread(file, slots, sizeof(slots), 4096), (ssize_t)sizeof(slots));
 	uint64_t full[4 * OBJECTS];
@@ -312,7 +309,6 @@ Test(hints_of_store, that_lead_astray_change_no_answer)
 			cr_assert_eq(seq_of(snapshot, key[i]), seq[i]);
 		cr_assert_eq(seq_of(snapshot, "web/none"), 0);
 	}
-	(void)close(file);
 }
 
 /* A slot of an object is trusted without comparing a key, and its seq may be an older version's. */
@@ -324,7 +320,7 @@ Test(hints, a_changed_byte_of_a_slot_makes_it_none)
 	put(table, "web/a", at(1, 11, 0));
 	put(table, "web/b", at(2, 10, 5));
 	OK(hints_publish(table, fd));
-	int file = openat(fd, HINTS_FILE, O_RDWR);
+	AUTO_FD int file = openat(fd, HINTS_FILE, O_RDWR);
 	cr_assert_eq(pread(file, slots, sizeof(slots), 4096), (ssize_t)sizeof(slots));
 	for (size_t i = 0; i < sizeof(slots); i++)
 		for (unsigned bit = 0; slots[i / 8] && bit < 10; bit++) {
@@ -346,7 +342,6 @@ Test(hints, a_changed_byte_of_a_slot_makes_it_none)
 			cr_assert_eq(pwrite(file, &byte, 1, (off_t)(4096 + i)), 1);
 		}
 	cr_assert_eq(hints_object(table, 1).seq, 11);
-	(void)close(file);
 }
 
 /* Hints run ahead of the index's commits; an open list's records stay invisible. */

@@ -3,7 +3,6 @@
 #include "store/journal/journal.h"
 
 #include "tests/unit/rig.h"
-#include "tests/unit/unit.h"
 
 #define CONFIG "feeds: [{resource: pods}, {resource: nodes}]\n"
 

@@ -19,7 +19,7 @@ static void remove_named_runtime(const char *runtime)
 
 Test(home, reader_finds_what_a_daemon_made)
 {
-	struct home *daemon = open_home(true);
+	CLEANUP(home_close) struct home *daemon = open_home(true);
 	struct home *reader = open_home(false);
 
 	cr_assert_eq(strlen(home_id(daemon)), 16);
@@ -37,7 +37,6 @@ Test(home, reader_finds_what_a_daemon_made)
 	cr_assert_eq(mode_of(home_runtime(reader)), 0700);
 	home_close(&reader);
 	cr_assert_null(reader);
-	home_close(&daemon);
 }
 
 /* A store made by many processes at once. */
@@ -107,14 +106,13 @@ Test(home, runtime_directory_that_goes_while_it_is_made_is_made_again)
 
 Test(home, id_stays)
 {
-	struct home *home = open_home(true);
+	CLEANUP(home_close) struct home *home = open_home(true);
 	char id[17];
 
 	memcpy(id, home_id(home), sizeof(id));
 	home_close(&home);
 	home = open_home(true);
 	cr_assert_str_eq(home_id(home), id);
-	home_close(&home);
 }
 
 Test(home, missing_store_says_how_one_comes_to_be)
@@ -161,7 +159,7 @@ Test(home, paths_with_a_line_break_are_refused)
 
 Test(home, lost_runtime_folder_is_made_again)
 {
-	struct home *home = open_home(true);
+	CLEANUP(home_close) struct home *home = open_home(true);
 	char runtime[256];
 
 	(void)snprintf(runtime, sizeof(runtime), "%s", home_runtime(home));
@@ -175,18 +173,17 @@ Test(home, lost_runtime_folder_is_made_again)
 	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), 0);
 	cr_assert_str_eq(home_runtime(home), runtime);
 	cr_assert_geq(home_runtime_fd(home), 0);
-	home_close(&home);
 }
 
 Test(home, reader_that_comes_before_the_runtime_directory_finds_it_later)
 {
-	struct home *daemon = open_home(true);
+	CLEANUP(home_close) struct home *daemon = open_home(true);
 	char recorded[600], away[600];
 
 	(void)snprintf(recorded, sizeof(recorded), "%s/runtime", home_path(daemon));
 	(void)snprintf(away, sizeof(away), "%s/away", home_path(daemon));
 	cr_assert_eq(rename(recorded, away), 0);
-	struct home *reader = open_home(false);
+	CLEANUP(home_close) struct home *reader = open_home(false);
 	cr_assert_lt(home_runtime_fd(reader), 0);
 	cr_assert_eq(home_reopen(reader), 0);
 	cr_assert_lt(home_runtime_fd(reader), 0);
@@ -194,8 +191,6 @@ Test(home, reader_that_comes_before_the_runtime_directory_finds_it_later)
 	cr_assert_eq(home_reopen(reader), 0);
 	cr_assert_geq(home_runtime_fd(reader), 0);
 	cr_assert_str_eq(home_runtime(reader), home_runtime(daemon));
-	home_close(&reader);
-	home_close(&daemon);
 }
 
 static ino_t inode_of(int fd)
@@ -208,7 +203,7 @@ static ino_t inode_of(int fd)
 
 Test(home, reader_finds_a_store_that_was_removed_and_made_again)
 {
-	struct home *daemon = open_home(true), *reader = open_home(false);
+	CLEANUP(home_close) struct home *daemon = open_home(true), *reader = open_home(false);
 	int fds[] = {home_fd(reader), home_journal_fd(reader), home_index_fd(reader),
 		home_cursors_fd(reader), home_runtime_fd(reader)};
 
@@ -232,13 +227,12 @@ Test(home, reader_finds_a_store_that_was_removed_and_made_again)
 	cr_assert_eq(inode_of(fds[3]), inode_of(home_cursors_fd(daemon)));
 	cr_assert_eq(inode_of(fds[4]), inode_of(home_runtime_fd(daemon)));
 	home_close(&reader);
-	home_close(&daemon);
 }
 
 /* Moved aside to be examined later: nothing in such a directory tells it from the used one. */
 Test(home, reader_leaves_a_directory_that_was_moved_aside)
 {
-	struct home *daemon = open_home(true), *reader = open_home(false);
+	CLEANUP(home_close) struct home *daemon = open_home(true), *reader = open_home(false);
 
 	cr_assert_eq(rename(scratch_path("a/b/store/index"), scratch_path("a/b/index")), 0);
 	cr_assert_eq(home_reopen(reader), 0, "there is no other yet");
@@ -255,13 +249,12 @@ Test(home, reader_leaves_a_directory_that_was_moved_aside)
 	cr_assert_str_eq(home_id(reader), home_id(daemon));
 	cr_assert_eq(inode_of(home_index_fd(reader)), inode_of(home_index_fd(daemon)));
 	home_close(&reader);
-	home_close(&daemon);
 }
 
 /* The runtime directory disappears: its login session ends, or a user removes it. */
 Test(home, daemon_that_starts_again_makes_the_runtime_directory)
 {
-	struct home *daemon = open_home(true), *reader = open_home(false);
+	CLEANUP(home_close) struct home *daemon = open_home(true), *reader = open_home(false);
 	int known = home_runtime_fd(reader);
 
 	remove_runtime(daemon);
@@ -273,12 +266,11 @@ Test(home, daemon_that_starts_again_makes_the_runtime_directory)
 	cr_assert_eq(home_runtime_fd(reader), known, "other threads know the descriptor");
 	cr_assert_eq(inode_of(known), inode_of(home_runtime_fd(daemon)));
 	home_close(&reader);
-	home_close(&daemon);
 }
 
 Test(home, reader_finds_a_runtime_directory_that_is_elsewhere_now)
 {
-	struct home *daemon = open_home(true), *reader = open_home(false);
+	CLEANUP(home_close) struct home *daemon = open_home(true), *reader = open_home(false);
 	char other[600];
 
 	home_close(&daemon);
@@ -290,13 +282,12 @@ Test(home, reader_finds_a_runtime_directory_that_is_elsewhere_now)
 	cr_assert_str_eq(home_runtime(reader), home_runtime(daemon));
 	cr_assert_eq(inode_of(home_runtime_fd(reader)), inode_of(home_runtime_fd(daemon)));
 	home_close(&reader);
-	home_close(&daemon);
 }
 
 /* Another user can create it before the daemon if all users may write to its parent. */
 Test(home, runtime_directory_that_came_back_is_checked_as_well)
 {
-	struct home *daemon = open_home(true), *reader = open_home(false);
+	CLEANUP(home_close) struct home *daemon = open_home(true), *reader = open_home(false);
 	ino_t before = inode_of(home_runtime_fd(reader));
 
 	cr_assert_eq(home_take_role(daemon, HOME_REFLECTOR), 0);
@@ -313,13 +304,12 @@ Test(home, runtime_directory_that_came_back_is_checked_as_well)
 	cr_assert_eq(home_check(daemon), ERR_MOVED);
 	cr_assert_eq(inode_of(home_runtime_fd(reader)), before, "others may write it");
 	home_close(&reader);
-	home_close(&daemon);
 }
 
 Test(home, a_link_that_is_turned_to_another_store_is_followed)
 {
 	struct home_options options = {.create = true, .runtime_dir = scratch()};
-	struct home *other = NULL, *daemon = NULL;
+	CLEANUP(home_close) struct home *other = NULL, *daemon = NULL;
 
 	cr_assert_eq(home_open(scratch_path("one"), &options, &other), 0);
 	home_close(&other);
@@ -338,12 +328,11 @@ Test(home, a_link_that_is_turned_to_another_store_is_followed)
 	cr_assert_str_eq(home_id(reader), home_id(other));
 	home_close(&reader);
 	home_close(&daemon);
-	home_close(&other);
 }
 
 Test(home, start_makes_directories_that_are_missing)
 {
-	struct home *daemon = open_home(true);
+	CLEANUP(home_close) struct home *daemon = open_home(true);
 
 	home_close(&daemon);
 	cr_assert_eq(rmdir(scratch_path("a/b/store/index")), 0);
@@ -353,7 +342,6 @@ Test(home, start_makes_directories_that_are_missing)
 	cr_assert_eq(mode_of(scratch_path("a/b/store/cursors")), 0700);
 	cr_assert_eq(
 		mkdirat(home_index_fd(daemon), "gen-1", 0700), 0, "and the descriptor is its own");
-	home_close(&daemon);
 }
 
 Test(home, runtime_folder_of_another_is_not_used)
@@ -388,7 +376,7 @@ Test(home, runtime_folder_of_another_is_not_used)
 Test(home, group_may_read_and_leave_cursors)
 {
 	struct home_options options = {.create = true, .group = "root"};
-	struct home *home = NULL;
+	CLEANUP(home_close) struct home *home = NULL;
 
 	if (geteuid() != 0)
 		options.group = "nogroup-of-ours"; /* giving away needs root: only the refusal */
@@ -406,7 +394,6 @@ Test(home, group_may_read_and_leave_cursors)
 	options.create = false;
 	cr_assert_eq(home_open(scratch_path("shared"), &options, &home), 0);
 	cr_assert_eq(home_file_mode(home), 0640);
-	home_close(&home);
 }
 
 /* Daemons ended with "the id file is damaged" at each start. */

@@ -80,10 +80,9 @@ static void remove_record(void)
 
 static void in_runtime(void (*fn)(int runtime_fd))
 {
-	struct home *other = open_home(false);
+	CLEANUP(home_close) struct home *other = open_home(false);
 
 	fn(home_runtime_fd(other));
-	home_close(&other);
 }
 
 static void remove_runtime_lock_at(int runtime_fd)
@@ -113,19 +112,17 @@ static void replace_guarded(void)
 
 static void remove_whole_runtime(void)
 {
-	struct home *other = open_home(false);
+	CLEANUP(home_close) struct home *other = open_home(false);
 
 	remove_runtime(other);
-	home_close(&other);
 }
 
 static void remove_others_lock(void)
 {
-	struct home *other = open_home(true);
+	CLEANUP(home_close) struct home *other = open_home(true);
 
 	cr_assert_eq(home_take_role(other, HOME_PROCESSOR), 0);
 	cr_assert_eq(unlink(scratch_path("a/b/store/processor.lock")), 0);
-	home_close(&other);
 }
 
 Test(home_check, check_names_what_was_removed_or_replaced_under_a_daemon)
@@ -151,7 +148,7 @@ Test(home_check, check_names_what_was_removed_or_replaced_under_a_daemon)
 
 Test(home_check, file_that_is_made_again_is_guarded_again)
 {
-	struct home *daemon = open_home(true);
+	CLEANUP(home_close) struct home *daemon = open_home(true);
 
 	make_guarded(home_runtime_fd(daemon));
 	home_guard_file(daemon, "guarded");
@@ -159,5 +156,4 @@ Test(home_check, file_that_is_made_again_is_guarded_again)
 	cr_assert_eq(home_check(daemon), ERR_MOVED);
 	home_guard_file(daemon, "guarded");
 	cr_assert_eq(home_check(daemon), 0);
-	home_close(&daemon);
 }

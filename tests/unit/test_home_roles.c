@@ -8,7 +8,7 @@
 Test(home_roles, a_copy_does_not_run_in_the_runtime_folder_of_a_store_that_does)
 {
 	struct home_options options = {.create = true, .runtime_dir = scratch()};
-	struct home *original = open_home(true), *copy = NULL;
+	CLEANUP(home_close) struct home *original = open_home(true), *copy = NULL;
 
 	cr_assert_eq(home_take_role(original, HOME_REFLECTOR), 0);
 	scratch_copy(scratch_path("a/b/store"), scratch_path("copy"));
@@ -24,7 +24,6 @@ Test(home_roles, a_copy_does_not_run_in_the_runtime_folder_of_a_store_that_does)
 	cr_assert_str_neq(home_runtime(copy), home_runtime(original));
 	cr_assert_eq(home_take_role(copy, HOME_REFLECTOR), 0);
 	home_close(&copy);
-	home_close(&original);
 }
 
 /* Its reader would take the rings and sockets there for those of the copy. NAMED: the directory
@@ -106,7 +105,7 @@ Test(home_roles, runtime_directory_made_again_is_locked_again)
 
 Test(home_roles, no_role_runs_twice)
 {
-	struct home *home = open_home(true);
+	CLEANUP(home_close) struct home *home = open_home(true);
 
 	cr_assert_eq(home_role_holder(home, HOME_REFLECTOR), 0);
 	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
@@ -128,7 +127,6 @@ Test(home_roles, no_role_runs_twice)
 	home_close(&home);
 	home = open_home(false);
 	cr_assert_eq(home_role_holder(home, HOME_REFLECTOR), 0);
-	home_close(&home);
 }
 
 /* ---- locks of others ---------------------------------------------------- */
@@ -145,14 +143,13 @@ static int open_for_reading(const char *path)
  * ever. */
 Test(home_roles, a_lock_on_the_directory_stops_no_daemon, .timeout = 20)
 {
-	struct home *home = open_home(true);
+	CLEANUP(home_close) struct home *home = open_home(true);
 
 	home_close(&home);
 	AUTO_FD int fd = open_for_reading("a/b/store");
 	cr_assert_eq(flock(fd, LOCK_SH), 0);
 	home = open_home(true);
 	cr_assert_eq(home_take_role(home, HOME_REFLECTOR), 0);
-	home_close(&home);
 }
 
 static void read_lock(int fd)
@@ -191,11 +188,10 @@ Test(home_roles, only_the_owner_can_open_the_locks_that_keep_daemons_out)
 	(void)snprintf(group_name, sizeof(group_name), "%s", entry.gr_name);
 	struct home_options options = {
 		.create = true, .runtime_dir = scratch(), .group = group_name};
-	struct home *home;
+	CLEANUP(home_close) struct home *home = NULL;
 	cr_assert_eq(home_open(scratch_path("shared"), &options, &home), 0);
 	cr_assert_eq(home_take_role(home, HOME_PROCESSOR), 0);
 	cr_assert_eq(mode_of(scratch_path("shared/processor.owner")), 0600);
 	cr_assert_eq(mode_of(scratch_path("shared/making.lock")), 0600);
 	cr_assert_eq(mode_of(scratch_path("shared/processor.lock")), 0640);
-	home_close(&home);
 }

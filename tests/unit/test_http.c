@@ -41,7 +41,7 @@ Test(http, connection_is_used_again)
 Test(http, all_requests_are_counted_with_those_that_fail)
 {
 	CLEANUP(release) struct seen good = {0}, away = {0};
-	struct stats *stats = NULL;
+	CLEANUP(stats_close) struct stats *stats = NULL;
 
 	cr_assert_eq(stats_new(&stats), 0);
 	http_set_stats(http, stats);
@@ -57,7 +57,6 @@ Test(http, all_requests_are_counted_with_those_that_fail)
 	cr_assert_eq(stats_get(stats, STAT_REQUESTS), 6);
 	cr_assert_eq(stats_get(stats, STAT_HTTP_ERRORS), 1, "a redirect is not followed");
 	http_set_stats(http, NULL);
-	stats_close(&stats);
 }
 
 Test(http, other_statuses_are_answers_too)
@@ -103,7 +102,7 @@ Test(http, c65_a_redirect_is_an_answer_not_an_instruction)
 {
 	struct kubeconfig with = {.server = config.server, .token = (char *)"T"};
 	CLEANUP(release) struct seen seen = {0};
-	struct http *other = NULL;
+	CLEANUP(http_free) struct http *other = NULL;
 
 	cr_assert_eq(http_new(&with, &other), 0);
 	start(&seen, other, "/away", 0);
@@ -111,7 +110,6 @@ Test(http, c65_a_redirect_is_an_answer_not_an_instruction)
 	cr_assert_eq(seen.result, 0);
 	cr_assert_eq(seen.status, 301);
 	cr_assert_eq(api_stub_count(stub), 1);
-	http_free(&other);
 }
 
 Test(http, c55_a_compressed_answer_is_whole_or_an_error)
@@ -190,7 +188,7 @@ Test(http, refused_and_unknown_hosts_are_told_apart)
 	struct kubeconfig nobody = {.server = (char *)"http://127.0.0.1:1"};
 	struct kubeconfig nowhere = {.server = (char *)"http://no-such-host.invalid:1"};
 	CLEANUP(release) struct seen refused = {0}, unknown = {0};
-	struct http *other = NULL;
+	CLEANUP(http_free) struct http *other = NULL;
 
 	cr_assert_eq(http_new(&nobody, &other), 0);
 	start(&refused, other, "/", 0);
@@ -203,7 +201,6 @@ Test(http, refused_and_unknown_hosts_are_told_apart)
 	poll_until(other, &unknown.n_done, 1);
 	cr_assert_eq(unknown.result, ERR_NETWORK);
 	cr_assert(strstr(unknown.sentence, "name not found"), "%s", unknown.sentence);
-	http_free(&other);
 }
 
 Test(http, tls_to_a_server_without_it_is_a_tls_error)
@@ -211,7 +208,7 @@ Test(http, tls_to_a_server_without_it_is_a_tls_error)
 	char url[64];
 	struct kubeconfig tls = {.server = url, .tls = true};
 	CLEANUP(release) struct seen seen = {0};
-	struct http *other = NULL;
+	CLEANUP(http_free) struct http *other = NULL;
 
 	(void)snprintf(url, sizeof(url), "https%s", api_stub_url(stub) + 4);
 	cr_assert_eq(http_new(&tls, &other), 0);
@@ -219,7 +216,6 @@ Test(http, tls_to_a_server_without_it_is_a_tls_error)
 	/* The stub waits for an empty line in a TLS hello. */
 	poll_until(other, &seen.n_done, 1);
 	cr_assert(seen.result == ERR_TLS || seen.result == ERR_TIMEOUT, "%s", seen.sentence);
-	http_free(&other);
 }
 
 /* ---- limits ------------------------------------------------------------- */
@@ -382,7 +378,7 @@ Test(http, refused_connection_over_tls_is_told_at_once)
 {
 	struct kubeconfig nobody = {.server = (char *)"https://127.0.0.1:1", .tls = true};
 	CLEANUP(release) struct seen seen = {0};
-	struct http *other = NULL;
+	CLEANUP(http_free) struct http *other = NULL;
 	uint64_t began = proc_monotonic_ns();
 
 	cr_assert_eq(http_new(&nobody, &other), 0);
@@ -391,19 +387,19 @@ Test(http, refused_connection_over_tls_is_told_at_once)
 		cr_assert_eq(http_poll(other, 30000, NULL, 0), 0);
 	cr_assert_eq(seen.result, ERR_NETWORK);
 	cr_assert(proc_monotonic_ns() - began < 20000 * MS);
-	http_free(&other);
 }
 
 /* libcurl would read on for as long as there is more, and nobody else would have a turn. */
 Test(http, proxy_that_talks_without_end_is_left)
 {
 	static char flood[8 << 20];
+	CLEANUP(api_stub_stop)
 	struct api_stub *door = api_stub_start((struct api_stub_answer[]){
 		{"127.0.0.1:1", 407, "text/plain", flood, NULL, STUB_GOOD, sizeof(flood)}, {NULL}});
 	struct kubeconfig behind = {.server = (char *)"https://127.0.0.1:1",
 		.tls = true,
 		.proxy_url = (char *)api_stub_url(door)};
-	struct http *other = NULL;
+	CLEANUP(http_free) struct http *other = NULL;
 	CLEANUP(release) struct seen seen = {0};
 
 	cr_assert_eq(http_new(&behind, &other), 0);
@@ -412,8 +408,6 @@ Test(http, proxy_that_talks_without_end_is_left)
 	poll_until(other, &seen.n_done, 1);
 	cr_assert_lt(seen.result, 0);
 	cr_assert(!strstr(seen.sentence, "response 407"), "read to the end: %s", seen.sentence);
-	http_free(&other);
-	api_stub_stop(&door);
 }
 
 Test(http, other_descriptors_end_the_wait)
@@ -439,7 +433,7 @@ Test(http, c62_path_prefix_and_credentials_are_sent)
 	char url[128];
 	struct kubeconfig with = {.server = url, .token = (char *)"T"};
 	CLEANUP(release) struct seen seen = {0};
-	struct http *other = NULL;
+	CLEANUP(http_free) struct http *other = NULL;
 
 	(void)snprintf(url, sizeof(url), "%s/a/b", api_stub_url(stub));
 	cr_assert_eq(http_new(&with, &other), 0);
@@ -447,7 +441,6 @@ Test(http, c62_path_prefix_and_credentials_are_sent)
 	poll_until(other, &seen.n_done, 1);
 	cr_assert(!strncmp(api_stub_last(stub), "GET /a/b/api?x=y HTTP/1.1\r\n", 26));
 	cr_assert(strstr(api_stub_last(stub), "\r\nAuthorization: Bearer T\r\n"));
-	http_free(&other);
 }
 
 Test(http, c43_refused_token_file_is_read_again_for_the_next_call)

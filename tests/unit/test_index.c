@@ -38,7 +38,7 @@ Test(index, no_transaction_writes_where_the_disk_has_no_block)
 Test(index, objects_are_found_by_name_by_id_and_by_term)
 {
 	struct index_entry entry;
-	struct txn *txn;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	struct bytes key;
 	uint32_t feed;
 
@@ -67,7 +67,6 @@ Test(index, objects_are_found_by_name_by_id_and_by_term)
 	cr_assert_eq(index_has(rig.index, txn, d, BYTES_LIT("n2"), entry.object), FOUND);
 	cr_assert_eq(index_has(rig.index, txn, d, BYTES_LIT("n3"), entry.object), NOT_FOUND);
 	cr_assert_eq(index_get(rig.index, txn, FEED + 1, BYTES_LIT("web/a"), &entry), NOT_FOUND);
-	txn_abort(&txn);
 }
 
 static int no_value(void *arg, struct bytes value, uint64_t count, bool whole)
@@ -83,7 +82,7 @@ static int no_value(void *arg, struct bytes value, uint64_t count, bool whole)
 Test(index, a_value_that_counts_nobody_is_damage)
 {
 	uint8_t room[TERM_KEY_MAX], row[TERM_BYTES + ROW_CRC] = {1};
-	struct txn *txn;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 
 	begin();
 	uint32_t d = define("node");
@@ -95,7 +94,6 @@ Test(index, a_value_that_counts_nobody_is_damage)
 	commit();
 	cr_assert_eq(txn_begin_read(index_env(rig.index), &txn), 0);
 	cr_assert_eq(index_values(rig.index, txn, d, BYTES_NONE, no_value, NULL), ERR_CORRUPT);
-	txn_abort(&txn);
 }
 
 /* Where a page or a range of the initial state ends with it. */
@@ -255,8 +253,8 @@ static int count_value(void *arg, struct bytes value, uint64_t count, bool whole
 
 Test(index, values_come_in_byte_order_with_their_counts)
 {
-	struct buf text = BUF_INIT;
-	struct txn *txn;
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	char large[600];
 
 	memset(large, 'n', sizeof(large));
@@ -277,8 +275,6 @@ Test(index, values_come_in_byte_order_with_their_counts)
 	buf_reset(&text);
 	cr_assert_eq(index_values(rig.index, txn, d, BYTES(large, 600), count_value, &text), 0);
 	cr_assert_str_eq(buf_cstr(&text), "nnnn...=1 ");
-	txn_abort(&txn);
-	buf_release(&text);
 }
 
 Test(index, a_removed_feed_goes_without_bodies)
@@ -308,7 +304,7 @@ Test(index, a_removed_feed_goes_without_bodies)
 	cr_assert_eq(definitions(), 0);
 	cr_assert_eq(objects(), UINT64_MAX, "the row is gone");
 	cr_assert_str_eq(names("", ""), "");
-	struct txn *txn;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	uint64_t left;
 
 	cr_assert_eq(txn_begin_read(index_env(rig.index), &txn), 0);
@@ -316,7 +312,6 @@ Test(index, a_removed_feed_goes_without_bodies)
 		cr_assert_eq(txn_count(txn, db, &left), 0);
 		cr_assert_eq(left, 0);
 	}
-	txn_abort(&txn);
 }
 
 Test(index, large_transactions_are_flushed_in_between_and_stay_whole)

@@ -5,7 +5,6 @@
 #include <poll.h>
 
 #include "tests/unit/informer_rig.h"
-#include "tests/unit/unit.h"
 
 TestSuite(informer, .init = cache_open, .fini = informer_close, .timeout = 60);
 
@@ -116,7 +115,7 @@ Test(informer, a_filter_may_ask_for_index_terms)
 Test(informer, a_filter_may_have_many_terms)
 {
 	enum { TERMS = 20000 };
-	struct kinf_term *terms = calloc(TERMS, sizeof(*terms));
+	AUTO_FREE struct kinf_term *terms = calloc(TERMS, sizeof(*terms));
 	struct kinf_query filter = {.size = sizeof(filter), .terms = terms, .n_terms = TERMS};
 	struct kinf_handler_options options = tape_options(&a);
 
@@ -132,7 +131,6 @@ Test(informer, a_filter_may_have_many_terms)
 	then_gets(&a,
 		"add! a/a=1 add! a/b=2 add! a/c=3 add! a/d=4 add! a/e=5 add! a/f=6 add! a/g=7 "
 		"add! a/h=8 add! a/i=9 add! a/j=10 sync");
-	free(terms);
 }
 
 Test(informer, what_a_relist_finds_missing_is_deleted_with_its_last_state)

@@ -5,7 +5,6 @@
 #include <pthread.h>
 
 #include "tests/unit/tape.h"
-#include "tests/unit/unit.h"
 
 static struct kinf_snapshot *snapshot;
 

@@ -3,7 +3,6 @@
 #include "reader/informer/informer.h"
 
 #include "tests/unit/informer_rig.h"
-#include "tests/unit/unit.h"
 
 TestSuite(informer_controller, .init = cache_open, .fini = informer_close, .timeout = 120);
 

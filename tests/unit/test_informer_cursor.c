@@ -5,7 +5,6 @@
 #include "reader/handle.h"
 #include "reader/informer/informer.h"
 #include "tests/unit/informer_rig.h"
-#include "tests/unit/unit.h"
 
 TestSuite(informer_cursor, .init = cache_open, .fini = informer_close, .timeout = 60);
 

@@ -8,7 +8,6 @@
 #include <pthread.h>
 
 #include "tests/unit/informer_rig.h"
-#include "tests/unit/unit.h"
 
 TestSuite(informer_fifo, .init = cache_open, .fini = informer_close, .timeout = 60);
 

@@ -6,7 +6,6 @@
 
 #include "common/failpoint.h"
 #include "tests/unit/informer_rig.h"
-#include "tests/unit/unit.h"
 
 TestSuite(informer_process, .init = cache_open, .fini = informer_close, .timeout = 60);
 

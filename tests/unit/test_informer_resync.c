@@ -2,8 +2,6 @@
 /* The winning resync period. When it is due: test_resync.c; its events: test_informer.c. */
 #include "reader/informer/informer.h"
 
-#include <criterion/criterion.h>
-
 #include "tests/unit/informer_rig.h"
 
 #define S UINT64_C(1000000000)
@@ -153,12 +151,11 @@ static int take_resync(void *arg, const struct kinf_feed_info *status)
 
 Test(informer_resync, a_feeds_status_has_it)
 {
-	struct kinf_snapshot *snapshot = NULL;
+	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
 	uint64_t ms = 0;
 
 	say(5 * S + S / 2);
 	KINF_OK(kinf_snapshot_open(cache.kinf, &snapshot));
 	KINF_OK(kinf_feed_status(snapshot, "pods", take_resync, &ms));
 	cr_assert_eq(ms, 5500);
-	kinf_snapshot_close(&snapshot);
 }

@@ -7,7 +7,6 @@
 #include <pthread.h>
 
 #include "tests/unit/informer_rig.h"
-#include "tests/unit/unit.h"
 
 TestSuite(informer_shared, .init = cache_open, .fini = informer_close, .timeout = 120);
 
@@ -53,7 +52,7 @@ Test(informer_shared, TestSharedInformerRemoveHandler)
 
 Test(informer_shared, TestSharedInformerRemoveForeignHandler)
 {
-	struct kinf_informer *other = tape_informer(NULL);
+	CLEANUP(kinf_informer_free) struct kinf_informer *other = tape_informer(NULL);
 
 	two_pods();
 	start(&a);
@@ -64,7 +63,6 @@ Test(informer_shared, TestSharedInformerRemoveForeignHandler)
 	tape_drain(other);
 	tape_is(&a, "add! a/x=1 add! a/y=2 sync");
 	tape_is(&b, "add! a/x=1 add! a/y=2 sync");
-	kinf_informer_free(&other);
 }
 
 Test(informer_shared, TestSharedInformerMultipleRegistration)

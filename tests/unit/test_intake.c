@@ -2,7 +2,6 @@
 #include "processor/intake.h"
 
 #include "tests/unit/rig.h"
-#include "tests/unit/unit.h"
 
 static struct rig rig;
 static struct intake *intake;
@@ -100,7 +99,7 @@ Test(intake, restarted_reflector_sends_it_to_the_log)
 {
 	take(0);
 	/* Committed and killed before it published. */
-	struct ring *killed = TAKE(rig.delta);
+	CLEANUP(ring_close) struct ring *killed = TAKE(rig.delta);
 	add(2);
 	cr_assert_eq(ring_create(home_runtime_fd(rig.p.home), DELTA_RING, 1u << 16,
 			     journal_uuid(rig.journal), 0600, &rig.delta),
@@ -108,7 +107,6 @@ Test(intake, restarted_reflector_sends_it_to_the_log)
 	take(2);
 	add(1);
 	take(1);
-	ring_close(&killed);
 }
 
 Test(intake, records_without_an_entry_are_taken_too)

@@ -250,14 +250,13 @@ Test(journal, list_brackets_move_the_checkpoint)
 	cr_assert_eq(checkpoint.list_begin, 0);
 	cr_assert_gt(checkpoint.list_ns, 0, "a list is still owed");
 	cr_assert_eq(journal_commit(j), 0);
-	struct txn *txn = NULL;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	cr_assert_eq(txn_begin_read(journal_env(j), &txn), 0);
 	cr_assert_eq(journal_feed_checkpoint(j, txn, feed, &checkpoint), FOUND);
 	cr_assert_eq(checkpoint.list_begin, 0);
 	cr_assert_eq(checkpoint.first_list, end);
 	cr_assert(bytes_equal(checkpoint.rv, BYTES_LIT("12")), "an abandoned list moves nothing");
 	cr_assert_eq(journal_feed_checkpoint(j, txn, 99, &checkpoint), NOT_FOUND);
-	txn_abort(&txn);
 }
 
 /* The child's end when it appends KEY as TYPE, twice. */
@@ -313,18 +312,17 @@ Test(journal, feeds_are_listed_and_renamed)
 		"2 other v1 pods Pod PodList app=web metadata.managedFields 1 0 forbidden;");
 	cr_assert_eq(journal_commit(j), 0);
 	open_again();
-	struct txn *txn = NULL;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	char again[1024] = "";
 	cr_assert_eq(txn_begin_read(journal_env(j), &txn), 0);
 	cr_assert_eq(journal_each_feed(j, txn, keep_definition, again), 0);
 	cr_assert_str_eq(again, text);
-	txn_abort(&txn);
 }
 
 Test(journal, heads_are_walked_in_key_order_within_the_feed)
 {
 	uint32_t a = feed, b = add_feed();
-	struct head_walk *walk = NULL;
+	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
 	struct bytes key;
 	struct head head;
 	char seen[64] = "";
@@ -341,7 +339,6 @@ Test(journal, heads_are_walked_in_key_order_within_the_feed)
 	cr_assert_eq(head_walk_open(j, journal_txn(j), a, BYTES_LIT("c/"), &walk), 0);
 	cr_assert_eq(head_walk_next(walk, &key, &head), FOUND);
 	cr_assert(bytes_equal(key, BYTES_LIT("c/x")));
-	head_walk_close(&walk);
 }
 
 Test(journal, place_leads_to_the_record_and_a_wrong_one_does_not_mislead)
@@ -351,7 +348,7 @@ Test(journal, place_leads_to_the_record_and_a_wrong_one_does_not_mislead)
 		.type = RECORD_ADDED,
 		.key = BYTES_LIT("large"),
 		.body = BYTES(body, sizeof(body))};
-	struct txn *txn = NULL;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	uint64_t large, place, none;
 	uint32_t size;
 
@@ -373,7 +370,6 @@ Test(journal, place_leads_to_the_record_and_a_wrong_one_does_not_mislead)
 	cr_assert_eq(journal_get_at(j, txn, large, UINT64_MAX - 4095 + 16, size, &record), FOUND);
 	cr_assert_eq(journal_get_at(j, txn, 99, place, size, &record), NOT_FOUND);
 	cr_assert_eq(journal_place(j, txn, 99, &place, &size), NOT_FOUND);
-	txn_abort(&txn);
 }
 
 Test(journal, garbled_record_fails_its_check)

@@ -225,7 +225,7 @@ static void damage_page(int number)
 		offsetof(struct pin_page, scanned[1])}; /* of the store's own directory */
 	uint64_t wrong = UINT64_MAX;
 	char page[PIN_PAGE_BYTES];
-	int fd = page_file();
+	AUTO_FD int fd = page_file();
 
 	if (number == 0) {
 		cr_assert_eq(ftruncate(fd, PIN_PAGE_BYTES / 2), 0);
@@ -242,7 +242,6 @@ static void damage_page(int number)
 		cr_assert_eq(
 			pwrite(fd, &wrong, sizeof(wrong), (off_t)words[number - 2]), sizeof(wrong));
 	}
-	(void)close(fd);
 }
 
 /* The restarted writer makes the page again. */

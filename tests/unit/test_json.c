@@ -127,7 +127,7 @@ Test(json, blanks_between_tokens_do_not_matter)
 Test(json, containers_and_strings_of_any_size_are_kept)
 {
 	static const size_t sizes[] = {15, 16, 31, 32, 255, 256, 65535, 65536, 70000};
-	struct buf json = BUF_INIT;
+	CLEANUP(buf_release) struct buf json = BUF_INIT;
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		buf_reset(&json);
@@ -141,7 +141,6 @@ Test(json, containers_and_strings_of_any_size_are_kept)
 			(int)sizes[i], 0);
 		assert_same(buf_cstr(&json));
 	}
-	buf_release(&json);
 }
 
 /* ---- random documents --------------------------------------------------- */
@@ -221,7 +220,7 @@ static void put_random_value(struct buf *json, int depth)
 
 Test(json, random_documents_come_back_byte_for_byte)
 {
-	struct buf json = BUF_INIT;
+	CLEANUP(buf_release) struct buf json = BUF_INIT;
 
 	for (uint64_t seed = 0; seed < 3000; seed++) {
 		random_state = seed;
@@ -234,7 +233,6 @@ Test(json, random_documents_come_back_byte_for_byte)
 		assert_becomes(buf_cstr(&indented), buf_cstr(&json));
 		buf_release(&indented);
 	}
-	buf_release(&json);
 }
 
 /* ---- refusals ----------------------------------------------------------- */
@@ -314,7 +312,7 @@ static void put_nested(struct buf *json, int depth)
 
 Test(json, nesting_ends_at_the_limit)
 {
-	struct buf json = BUF_INIT;
+	CLEANUP(buf_release) struct buf json = BUF_INIT;
 
 	put_nested(&json, VALUE_DEPTH_MAX);
 	assert_same(buf_cstr(&json));
@@ -326,7 +324,6 @@ Test(json, nesting_ends_at_the_limit)
 	for (int i = 0; i < 1000000; i++)
 		buf_byte(&json, '[');
 	cr_assert_eq(parse(buf_cstr(&json)), ERR_TOO_LARGE);
-	buf_release(&json);
 }
 
 Test(json, a_failed_parse_leaves_the_output_as_it_was)

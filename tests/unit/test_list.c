@@ -47,8 +47,8 @@ Test(list, what_a_list_says_about_itself_loses_its_escapes)
 	static const char body[] =
 		"{\"kind\":\"Pod\\u004cist\",\"metadata\":{\"continue\":\"a\\u0026\\\"b\\/c\","
 		"\"resourceVersion\":\"\\u003c7\\\\\",\"remainingItemCount\":3},\"items\":null}";
-	struct buf out = BUF_INIT;
-	struct list *list = new_list(&out, 0);
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	CLEANUP(list_free) struct list *list = new_list(&out, 0);
 	struct list_page page;
 
 	cr_assert_eq(feed_piece(list, body, sizeof(body) - 1), 0);
@@ -58,8 +58,6 @@ Test(list, what_a_list_says_about_itself_loses_its_escapes)
 	cr_assert(bytes_equal(page.continue_, BYTES_LIT("a&\"b/c")), "%.*s",
 		BYTES_ARG(page.continue_));
 	cr_assert_eq(page.remaining, 3);
-	list_free(&list);
-	buf_release(&out);
 }
 
 static void check_typed(struct list *list, struct buf *out)
@@ -77,8 +75,8 @@ static void check_typed(struct list *list, struct buf *out)
 
 Test(list, a_body_gives_the_same_items_wherever_it_is_split)
 {
-	struct buf out = BUF_INIT;
-	struct list *list = new_list(&out, 0);
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	CLEANUP(list_free) struct list *list = new_list(&out, 0);
 
 	for (size_t a = 0; a < sizeof(typed); a++) {
 		for (size_t b = a; b < sizeof(typed); b++) {
@@ -90,20 +88,16 @@ Test(list, a_body_gives_the_same_items_wherever_it_is_split)
 			check_typed(list, &out);
 		}
 	}
-	list_free(&list);
-	buf_release(&out);
 }
 
 Test(list, a_body_gives_the_same_items_byte_by_byte)
 {
-	struct buf out = BUF_INIT;
-	struct list *list = new_list(&out, 0);
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	CLEANUP(list_free) struct list *list = new_list(&out, 0);
 
 	for (size_t i = 0; i < sizeof(typed) - 1; i++)
 		cr_assert_eq(feed_piece(list, typed + i, 1), 0);
 	check_typed(list, &out);
-	list_free(&list);
-	buf_release(&out);
 }
 
 static int cut(const char *body, size_t item_max, struct buf *out, struct list_page *ret_page)
@@ -181,15 +175,13 @@ Test(list, bodies_that_are_no_list_are_refused)
 
 Test(list, damage_is_reported_with_its_byte)
 {
-	struct buf out = BUF_INIT;
-	struct list *list = new_list(&out, 0);
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	CLEANUP(list_free) struct list *list = new_list(&out, 0);
 	const char *body = "{\"items\":[{\"a\":1} {}]}";
 
 	cr_assert_eq(list_feed(list, body, 12), 0);
 	cr_assert_eq(list_feed(list, body + 12, strlen(body) - 12), ERR_PROTOCOL);
 	cr_assert_str_eq(err_text(ERR_PROTOCOL), "list, byte 18: no comma between items");
-	list_free(&list);
-	buf_release(&out);
 }
 
 Test(list, c67_of_an_item_above_the_limit_the_beginning_is_given_and_the_rest_skipped)
@@ -217,16 +209,14 @@ Test(list, c67_of_an_item_above_the_limit_the_beginning_is_given_and_the_rest_sk
 Test(list, c67_an_item_without_end_is_given_up_and_costs_no_memory)
 {
 	static char block[1 << 16];
-	struct buf out = BUF_INIT;
-	struct list *list = new_list(&out, 4 << 20);
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	CLEANUP(list_free) struct list *list = new_list(&out, 4 << 20);
 	int r = list_feed(list, "{\"items\":[{\"a\":\"", 16);
 
 	memset(block, 'x', sizeof(block));
 	for (size_t fed = 0; !r && fed < (size_t)80 << 20; fed += sizeof(block))
 		r = list_feed(list, block, sizeof(block));
 	cr_assert_eq(r, ERR_TOO_LARGE);
-	list_free(&list);
-	buf_release(&out);
 }
 
 static int refuse_item(void *arg, struct bytes item, bool cut)
@@ -239,11 +229,10 @@ static int refuse_item(void *arg, struct bytes item, bool cut)
 
 Test(list, the_callbacks_error_comes_out)
 {
-	struct list *list;
+	CLEANUP(list_free) struct list *list = NULL;
 
 	cr_assert_eq(list_new(&(struct list_options){.item_fn = refuse_item}, &list), 0);
 	cr_assert_eq(list_feed(list, "{\"items\":[{}]}", 14), ERR_FAILPOINT);
-	list_free(&list);
 }
 
 /* A random list and its objects. */

@@ -200,9 +200,8 @@ Test(log, long_strings_are_cut_and_the_line_is_still_whole_json)
 	memset(text, 1, sizeof(text) - 1);
 	capture(LOG_NOTICE, LOG_JSON);
 	LOG(feed_added, .feed = text, .id = 1, .resource = text, .group = text, .version = text);
-	struct yaml *yaml = json_line();
+	CLEANUP(yaml_free) struct yaml *yaml = json_line();
 	const char *version = yaml_text(yaml_root(yaml), "version");
 	cr_assert_eq(strlen(version), 203, "%zu", strlen(version));
 	cr_assert_str_eq(version + 199, "\x01...");
-	yaml_free(&yaml);
 }

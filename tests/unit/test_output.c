@@ -5,12 +5,11 @@
 
 static void write_to(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
 
 	cr_assert_geq(fd, 0);
 	(void)fflush(stdout);
 	cr_assert_eq(dup2(fd, STDOUT_FILENO), STDOUT_FILENO);
-	(void)close(fd);
 }
 
 Test(output, a_failure_is_returned_once)

@@ -6,7 +6,7 @@
 
 static void assert_canonical(const char *text, const char *wanted)
 {
-	struct path *path;
+	CLEANUP(path_free) struct path *path = NULL;
 	struct path *again;
 
 	int r = path_parse(text, &path);
@@ -17,7 +17,6 @@ static void assert_canonical(const char *text, const char *wanted)
 	path_free(&again);
 	path_free(&path);
 	cr_assert_null(path);
-	path_free(&path);
 }
 
 Test(path, all_spellings_of_a_path_have_one_form)
@@ -127,7 +126,7 @@ Test(path, errors_point_at_the_place)
 
 Test(path, keys_are_told_up_to_the_first_other_step)
 {
-	struct path *path;
+	CLEANUP(path_free) struct path *path = NULL;
 	struct bytes key;
 
 	cr_assert_eq(path_parse("metadata.labels['a.b']", &path), 0);
@@ -146,7 +145,6 @@ Test(path, keys_are_told_up_to_the_first_other_step)
 	cr_assert_eq(path_keys(path, 0, NULL), 0);
 	cr_assert_not(path_is_plain(path));
 	cr_assert_not(path_is_plural(path));
-	path_free(&path);
 }
 
 static bool is_within(const char *text, const char *subtree)
@@ -241,13 +239,12 @@ static int put_text(void *arg, const struct value *value)
 static void assert_finds(const char *text, const char *wanted)
 {
 	struct buf found = BUF_INIT;
-	struct path *path;
+	CLEANUP(path_free) struct path *path = NULL;
 
 	cr_assert_eq(path_parse(text, &path), 0);
 	cr_assert_eq(path_eval(path, buf_bytes(&document), put_text, &found), 0);
 	cr_assert_str_eq(buf_cstr(&found), wanted, "%s: '%s'", text, buf_cstr(&found));
 	buf_release(&found);
-	path_free(&path);
 }
 
 Test(path, values_are_found_in_order, .init = set_up, .fini = tear_down)
@@ -376,7 +373,7 @@ Test(path, the_text_of_a_quoted_member_of_a_union_means_the_same, .init = set_up
 
 Test(path, the_callback_can_stop_the_walk, .init = set_up, .fini = tear_down)
 {
-	struct path *path;
+	CLEANUP(path_free) struct path *path = NULL;
 	struct value value;
 	int calls = 0;
 
@@ -388,12 +385,11 @@ Test(path, the_callback_can_stop_the_walk, .init = set_up, .fini = tear_down)
 	path_free(&path);
 	cr_assert_eq(path_parse("spec.nodeName", &path), 0);
 	cr_assert_eq(path_first(path, buf_bytes(&document), &value), NOT_FOUND);
-	path_free(&path);
 }
 
 Test(path, damaged_documents_are_reported, .init = set_up, .fini = tear_down)
 {
-	struct path *path;
+	CLEANUP(path_free) struct path *path = NULL;
 	struct value value;
 
 	cr_assert_eq(path_parse("status.conditions[*].type", &path), 0);
@@ -401,7 +397,6 @@ Test(path, damaged_documents_are_reported, .init = set_up, .fini = tear_down)
 		cr_assert_eq(
 			path_first(path, BYTES(document.data, n), &value), ERR_CORRUPT, "%zu", n);
 	cr_assert_eq(path_first(path, buf_bytes(&document), &value), FOUND);
-	path_free(&path);
 }
 
 /* ---- several paths in one walk ------------------------------------------ */
@@ -410,7 +405,7 @@ Test(path, damaged_documents_are_reported, .init = set_up, .fini = tear_down)
 static void assert_set_finds_the_same(
 	struct path_set *set, struct path *const *paths, size_t n, struct bytes whole, size_t size)
 {
-	uint8_t *copy = malloc(size + 1); /* of exact size, for AddressSanitizer */
+	AUTO_FREE uint8_t *copy = malloc(size + 1); /* of exact size, for AddressSanitizer */
 
 	memcpy(copy + 1, whole.data, size);
 	struct bytes cut = BYTES(copy + 1, size);
@@ -431,7 +426,6 @@ static void assert_set_finds_the_same(
 		buf_release(&together);
 		buf_release(&alone);
 	}
-	free(copy);
 }
 
 Test(path, a_set_finds_what_each_of_its_paths_finds_alone)
@@ -493,7 +487,7 @@ Test(path, a_set_finds_what_each_of_its_paths_finds_alone)
 Test(path, a_set_takes_keys_alone_and_grows_between_two_documents, .init = set_up,
 	.fini = tear_down)
 {
-	struct path_set set = {0};
+	CLEANUP(path_set_release) struct path_set set = {0};
 	size_t name, none, whole, late;
 
 	cr_assert_eq(path_set_add_keys(&set, "metadata.name", &name), 0);
@@ -510,5 +504,4 @@ Test(path, a_set_takes_keys_alone_and_grows_between_two_documents, .init = set_u
 	cr_assert(bytes_equal(path_set_value(&set, name)->text, BYTES_LIT("web")));
 	cr_assert_eq(path_set_find(&set, buf_bytes(&document)), 0);
 	cr_assert_eq(path_set_value(&set, late)->type, VALUE_ARRAY);
-	path_set_release(&set);
 }

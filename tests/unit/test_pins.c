@@ -175,11 +175,10 @@ Test(pins, program_that_leaks_snapshots_stops_itself_only)
 static void write_id_map(const char *path, unsigned id)
 {
 	char text[32];
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
 	int n = snprintf(text, sizeof(text), "0 %u 1\n", id);
 
 	cr_assert_eq(write(fd, text, (size_t)n), n, "%s", path);
-	(void)close(fd);
 }
 
 /* Starts a child as pid 1 of a PID namespace of its own. */

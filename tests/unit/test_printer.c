@@ -87,12 +87,13 @@ Test(printer, numbers_are_converted_as_the_api_server_and_kubectl_do)
 		{"-0", "[\"\",\"0\",0,0]", "0"},
 		{"{\"a\":1E5}", "[\"\",\"{\\\"a\\\":100000}\",null,null]", ""},
 	};
+	CLEANUP(buf_release)
 	struct buf columns = body_of("[{\"name\":\"S\",\"type\":\"string\",\"jsonPath\":\".v\"},"
 				     "{\"name\":\"I\",\"type\":\"integer\",\"jsonPath\":\".v\"},"
 				     "{\"name\":\"N\",\"type\":\"number\",\"jsonPath\":\".v\"}]");
 	struct printer_kind kind = {
 		.resource = BYTES_LIT("things"), .columns = buf_bytes(&columns)};
-	struct printer *printer = NULL;
+	CLEANUP(printer_free) struct printer *printer = NULL;
 
 	cr_assert_eq(printer_new(&kind, &printer), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -112,8 +113,6 @@ Test(printer, numbers_are_converted_as_the_api_server_and_kubectl_do)
 		buf_release(&text);
 		buf_release(&body);
 	}
-	printer_free(&printer);
-	buf_release(&columns);
 }
 
 Test(printer, a_definition_may_lack_anything)
@@ -130,7 +129,7 @@ Test(printer, columns_that_a_feed_stores_are_used_without_a_definition)
 		.resource = BYTES_LIT("things"),
 		.stored = "N\tinteger\t\t1\t.spec.n\tHow "
 			  "many\nShort\tstring\nT\tdate\t\t\t.spec.t\t\n"};
-	struct printer *printer = NULL;
+	CLEANUP(printer_free) struct printer *printer = NULL;
 	size_t n;
 
 	cr_assert_eq(printer_new(&kind, &printer), 0);
@@ -141,16 +140,15 @@ Test(printer, columns_that_a_feed_stores_are_used_without_a_definition)
 	cr_assert_str_eq(columns[1].description, "How many");
 	cr_assert_str_eq(columns[2].name, "Short");
 	cr_assert_str_eq(columns[3].type, "date");
-	printer_free(&printer);
 }
 
 Test(printer, columns_are_those_of_a_table_column_definition)
 {
-	struct buf crd = body_of(crd_columns), out = BUF_INIT;
+	CLEANUP(buf_release) struct buf crd = body_of(crd_columns), out = BUF_INIT;
 	struct printer_kind kind = {.group = BYTES_LIT("example.com"),
 		.resource = BYTES_LIT("things"),
 		.columns = buf_bytes(&crd)};
-	struct printer *printer = NULL;
+	CLEANUP(printer_free) struct printer *printer = NULL;
 	size_t n;
 
 	cr_assert_eq(printer_new(&kind, &printer), 0);
@@ -165,8 +163,6 @@ Test(printer, columns_are_those_of_a_table_column_definition)
 					 "\"description\":\"Custom resource definition column (in "
 					 "JSONPath format): .spec.n\",\"priority\":1}"));
 	buf_release(&out);
-	buf_release(&crd);
-	printer_free(&printer);
 }
 
 Test(printer, a_row_is_the_same_whichever_rows_came_before_it)
@@ -190,7 +186,7 @@ Test(printer, a_row_is_the_same_whichever_rows_came_before_it)
 		"{\"spec\":5,\"status\":{\"phase\":\"Pending\",\"phase\":\"Failed\"}}",
 	};
 	struct printer_kind kind = {.resource = BYTES_LIT("pods")};
-	struct printer *printer = NULL;
+	CLEANUP(printer_free) struct printer *printer = NULL;
 
 	cr_assert_eq(printer_new(&kind, &printer), 0);
 	printer_set_now(printer, NOW_NS);
@@ -206,7 +202,6 @@ Test(printer, a_row_is_the_same_whichever_rows_came_before_it)
 		buf_release(&text);
 		buf_release(&body);
 	}
-	printer_free(&printer);
 }
 
 Test(printer, labels_are_ordered_by_their_texts_and_requirements_by_their_keys)
@@ -233,12 +228,13 @@ Test(printer, labels_are_ordered_by_their_texts_and_requirements_by_their_keys)
 
 Test(printer, damaged_objects_are_reported)
 {
+	CLEANUP(buf_release)
 	struct buf body = body_of("{\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"b\"}},"
 				  "\"spec\":{\"containers\":[{\"name\":\"c\"}]},"
 				  "\"status\":{\"phase\":\"Running\"}}");
 	struct printer_kind kind = {.resource = BYTES_LIT("pods")};
 	const struct printer_cell *cells;
-	struct printer *printer = NULL;
+	CLEANUP(printer_free) struct printer *printer = NULL;
 	size_t n;
 
 	cr_assert_eq(printer_new(&kind, &printer), 0);
@@ -247,8 +243,6 @@ Test(printer, damaged_objects_are_reported)
 			"%zu", size);
 	cr_assert_eq(printer_row(printer, buf_bytes(&body), &cells, &n), 0);
 	cr_assert_eq(n, 9);
-	printer_free(&printer);
-	buf_release(&body);
 }
 
 static const char *age_of(const char *from)

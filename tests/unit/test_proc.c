@@ -47,7 +47,7 @@ Test(proc, what_is_written_gets_no_number_of_a_standard_descriptor)
 
 Test(proc, what_is_kept_open_gets_a_number_that_no_file_gets_by_itself)
 {
-	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	AUTO_FD int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	struct rlimit limit, low;
 	int apart = proc_apart(fd);
 
@@ -62,7 +62,6 @@ Test(proc, what_is_kept_open_gets_a_number_that_no_file_gets_by_itself)
 	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
 	fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	cr_assert_eq(proc_apart(fd), fd, "there is no such number");
-	(void)close(fd);
 }
 
 Test(proc, begins_with_a_umask_that_leaves_the_owner_its_rights)

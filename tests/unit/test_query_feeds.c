@@ -85,7 +85,7 @@ Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
 	struct kinf_object object;
-	struct kinf_listing *list;
+	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	uint32_t feed = rig_add_pods(&w.rig, "d");
 	struct pod *pod = &w.pods[0];
 
@@ -122,7 +122,6 @@ Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
 	cr_assert_eq(results[2], KINF_FOUND);
 	query.namespace_ = NULL;
 	OK(kinf_list(w.snapshot, &query, &list));
-	kinf_list_close(&list);
 }
 
 static int read_in_callback(void *arg, const struct kinf_feed_info *status)

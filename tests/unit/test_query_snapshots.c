@@ -10,16 +10,14 @@ TestSuite(query_snapshots, .init = setup, .fini = teardown, .timeout = 120);
 /* As in a daemon entering / after opening its files. */
 Test(query_snapshots, a_store_of_a_relative_path_is_found_again_after_chdir)
 {
-	struct kinf *kinf = NULL;
-	struct kinf_snapshot *snapshot = NULL;
+	CLEANUP(kinf_close) struct kinf *kinf = NULL;
+	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
 
 	cr_assert_eq(chdir(scratch()), 0);
 	OK(kinf_open("store", &kinf));
 	cr_assert_eq(chdir("/"), 0);
 	cr_assert_eq(kinf_set_check(kinf, 1), 0, "%s", kinf_error(kinf));
 	OK(kinf_snapshot_open(kinf, &snapshot));
-	kinf_snapshot_close(&snapshot);
-	kinf_close(&kinf);
 }
 
 Test(query_snapshots, a_snapshot_that_was_reset_reads_nothing_and_a_renewed_one_the_newest)
@@ -82,7 +80,7 @@ Test(query_snapshots, a_feed_that_the_index_lacks_is_not_left_out_of_a_list)
 {
 	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
 	uint32_t feed = rig_add_pods(&w.rig, "d");
-	struct kinf_listing *list;
+	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_object object;
 
 	OK(kinf_snapshot_renew(w.snapshot));
@@ -104,7 +102,6 @@ Test(query_snapshots, a_feed_that_the_index_lacks_is_not_left_out_of_a_list)
 	query.namespace_ = "d";
 	OK(kinf_list(w.snapshot, &query, &list));
 	OK(kinf_list_next(list, &object));
-	kinf_list_close(&list);
 }
 
 /* Returns 7: all calls are refused, the parent keeps its handles, and the child's own handle

@@ -312,7 +312,7 @@ Test(queue, errors_have_a_sentence)
 	struct kinf_limiter_operations operations = {.size = sizeof(operations)};
 	const struct kinf_queue_order order = {.size = sizeof(order)};
 	struct kinf_queue_options options = {.size = sizeof(options), .order = &order};
-	struct kinf_queue *queue = NULL;
+	CLEANUP(kinf_queue_free) struct kinf_queue *queue = NULL;
 
 	cr_assert_eq(kinf_limiter_new(&operations, NULL, &options.limiter), -EINVAL);
 	cr_assert_str_eq(kinf_error(NULL), "a limiter without when()");
@@ -327,7 +327,6 @@ Test(queue, errors_have_a_sentence)
 	cr_assert_eq(kinf_queue_new(&options, &queue), 0);
 	cr_assert_eq(kinf_queue_add_rate_limited(queue, "a", 1), -EIO);
 	cr_assert_str_eq(kinf_error(NULL), "when() of the limiter: Input/output error");
-	kinf_queue_free(&queue);
 }
 
 /* ---- the end ------------------------------------------------------------ */
@@ -448,7 +447,7 @@ Test(queue, structures_of_another_version_are_refused)
 {
 	struct kinf_queue_options options = {.size = 1};
 	struct kinf_queue_counts m = {.size = 1};
-	struct kinf_queue *queue = NULL;
+	CLEANUP(kinf_queue_free) struct kinf_queue *queue = NULL;
 
 	cr_assert_eq(kinf_queue_new(&options, &queue), KINF_UNSUPPORTED);
 	struct kinf_queue_order order = {.size = 1};
@@ -459,6 +458,5 @@ Test(queue, structures_of_another_version_are_refused)
 	cr_assert_null(queue);
 	cr_assert_eq(kinf_queue_new(NULL, &queue), 0);
 	cr_assert_eq(kinf_queue_metrics(queue, &m), KINF_UNSUPPORTED);
-	kinf_queue_free(&queue);
 	kinf_queue_free(&queue);
 }

@@ -6,7 +6,6 @@
 #include "common/proc.h"
 #include "store/pins/pin_file.h"
 #include "tests/unit/rig.h"
-#include "tests/unit/unit.h"
 
 #define OTHER 65534
 

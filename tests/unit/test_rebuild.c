@@ -284,14 +284,13 @@ Test(rebuild, can_be_stopped_and_begins_again)
 static void compact_journal(void)
 {
 	struct journal_copy_options options = {.to = rig.p.home, .from = rig.journal};
-	struct journal_copy *copy;
+	CLEANUP(journal_copy_free) struct journal_copy *copy = NULL;
 	int r = journal_copy_new(&options, &copy);
 
 	while (r == 0 && (r = journal_copy_slice(copy, 1 << 20)) == AGAIN)
 		r = 0;
 	r = r == 0 ? journal_copy_end(copy, rig.journal) : r;
 	cr_assert_eq(r, 0, "%s", err_text(r));
-	journal_copy_free(&copy);
 }
 
 /* Until then each record is searched by its seq, so the processor copies the index when it has the

@@ -20,9 +20,9 @@ Test(record, an_empty_first_list_has_a_bracket_also)
 
 Test(record, the_kind_is_added_and_dropped_fields_are_not_stored)
 {
-	struct buf json = BUF_INIT;
+	CLEANUP(buf_release) struct buf json = BUF_INIT;
 	struct record record;
-	struct txn *txn;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 
 	first_list();
 	cr_assert_eq(recorder_flush(rig.record.recorder), 0);
@@ -33,8 +33,6 @@ Test(record, the_kind_is_added_and_dropped_fields_are_not_stored)
 		"{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\","
 		"\"namespace\":\"d\",\"uid\":\"ua\",\"resourceVersion\":\"5\"},\"spec\":{\"n\":5}"
 		"}");
-	txn_abort(&txn);
-	buf_release(&json);
 }
 
 Test(record, a_relist_without_difference_only_moves_the_checkpoint)

@@ -97,12 +97,11 @@ Test(replaced, file_with_another_name_is_left_as_it_is)
 	struct replaced_loss loss;
 
 	cr_assert_eq(link(scratch_path("e/data.mdb"), scratch_path("kept")), 0);
-	int old = replace();
+	AUTO_FD int old = replace();
 	uint64_t before = blocks(old);
 	cr_assert_not(tend(GRACE, &loss));
 	cr_assert_eq(replaced.n, 0);
 	cr_assert_eq(blocks(old), before);
-	(void)close(old);
 }
 
 Test(replaced, snapshot_of_one_frozen_reader_stays)
@@ -250,7 +249,7 @@ Test(replaced, looks_seldom_while_looking_takes_long)
 	static int files[800];
 	struct replaced_loss loss;
 	struct stat st;
-	int old = replace();
+	AUTO_FD int old = replace();
 
 	cr_assert_eq(fstat(old, &st), 0);
 	size_t n = make_pin_files(st.st_ino, sizeof(files) / sizeof(files[0]), files);
@@ -268,7 +267,6 @@ Test(replaced, looks_seldom_while_looking_takes_long)
 	replaced.due_ns = 0;
 	cr_assert_not(tend(LONG, &loss));
 	cr_assert_eq(replaced.n, 0);
-	(void)close(old);
 }
 
 /* Files of living processes without pins, too many to read all: an unread one may pin it. */

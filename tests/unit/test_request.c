@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
 #include "reflector/feed/request.h"
+#include "tests/unit/unit.h"
 
 static void check_path(const struct feed_definition *definition, const struct feed_action *action,
 	const char *wanted)
 {
-	struct buf path = BUF_INIT;
+	CLEANUP(buf_release) struct buf path = BUF_INIT;
 
 	cr_assert_eq(request_path(definition, action, &path), 0);
 	cr_assert_str_eq(buf_cstr(&path), wanted);
-	buf_release(&path);
 }
 
 static const struct feed_definition pods = {.group = "",
@@ -68,14 +66,13 @@ Test(request, c49_a_stream_asks_for_initial_events_and_their_end)
 
 Test(request, a_probe_names_an_object_that_need_not_exist)
 {
-	struct buf path = BUF_INIT;
+	CLEANUP(buf_release) struct buf path = BUF_INIT;
 	struct feed_definition namespaced = pods;
 
 	namespaced.namespaced = true;
 	cr_assert_eq(request_probe_path(&namespaced, "7", &path), 0);
 	cr_assert_str_eq(
 		buf_cstr(&path), "/api/v1/namespaces/default/pods/kinf-probe?resourceVersion=7");
-	buf_release(&path);
 }
 
 Test(request, metadata_is_asked_for_without_a_fallback_to_objects)

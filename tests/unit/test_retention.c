@@ -9,7 +9,6 @@
 #include "store/pins/pin_page.h"
 #include "store/read/cursor_file.h"
 #include "tests/unit/rig.h"
-#include "tests/unit/unit.h"
 
 #define MS   UINT64_C(1000000)
 #define DAY  (24ull * 3600 * 1000 * MS)

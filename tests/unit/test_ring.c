@@ -180,7 +180,7 @@ Test(ring, large_key_goes_by_reference)
 Test(ring, restarted_writer_laps_a_reader_that_had_read_everything)
 {
 	CLEANUP(ring_detach) struct ring_reader *r = NULL;
-	struct ring *ring = writer();
+	CLEANUP(ring_close) struct ring *ring = writer();
 	struct ring_entry entry;
 	struct ring_status status;
 	uint64_t last;
@@ -198,13 +198,12 @@ Test(ring, restarted_writer_laps_a_reader_that_had_read_everything)
 	ring_status(r, &status);
 	cr_assert_eq(status.epoch, 2);
 	cr_assert_eq(status.corrupt, 0);
-	ring_close(&ring);
 }
 
 Test(ring, kill_between_claim_and_tail_leaves_nothing_half_written)
 {
 	CLEANUP(ring_detach) struct ring_reader *r = NULL;
-	struct ring *ring = writer();
+	CLEANUP(ring_close) struct ring *ring = writer();
 	struct ring_entry entry;
 	struct ring_status status;
 	uint64_t last;
@@ -233,13 +232,12 @@ Test(ring, kill_between_claim_and_tail_leaves_nothing_half_written)
 	}
 	ring_status(r, &status);
 	cr_assert_eq(status.corrupt, 0);
-	ring_close(&ring);
 }
 
 Test(ring, kill_inside_a_start_is_mended_by_the_next)
 {
 	CLEANUP(ring_detach) struct ring_reader *r = NULL;
-	struct ring *ring = writer();
+	CLEANUP(ring_close) struct ring *ring = writer();
 	struct ring_entry entry;
 	uint64_t last;
 
@@ -253,7 +251,6 @@ Test(ring, kill_inside_a_start_is_mended_by_the_next)
 	cr_assert_eq(ring_to_tail(r, &last), 0);
 	publish(next, 2);
 	expect(r, 2);
-	ring_close(&ring);
 }
 
 Test(ring, every_flipped_bit_of_a_record_is_refused)
@@ -286,7 +283,7 @@ Test(ring, every_flipped_bit_of_a_record_is_refused)
 Test(ring, damaged_header_is_refused_and_made_anew)
 {
 	struct ring *ring = writer();
-	struct ring_reader *r = NULL;
+	CLEANUP(ring_detach) struct ring_reader *r = NULL;
 
 	ring_close(&ring);
 	for (size_t at = 0; at < offsetof(struct ring_header, pad0); at++) {
@@ -300,7 +297,6 @@ Test(ring, damaged_header_is_refused_and_made_anew)
 	r = reader();
 	publish(next, 1);
 	expect(r, 1);
-	ring_detach(&r);
 }
 
 Test(ring, ring_of_another_boot_is_not_attached)

@@ -69,22 +69,20 @@ Test(ring_file, restart_keeps_the_file_and_another_journal_replaces_it)
 
 	publish(ring, 1);
 	expect(r, 1);
-	struct ring *second = create(uuid);
+	CLEANUP(ring_close) struct ring *second = create(uuid);
 	cr_assert_eq(ring_next(r, &entry), LAPPED);
 	cr_assert_eq(ring_to_tail(r, &last), 0);
 	publish(second, 2);
 	expect(r, 2);
 
 	static const uint8_t other[16] = "another journal";
-	struct ring *third = create(other);
+	CLEANUP(ring_close) struct ring *third = create(other);
 	cr_assert_eq(ring_next(r, &entry), GONE);
 	ring_detach(&r);
 	r = attach();
 	cr_assert_eq(memcmp(ring_uuid(r), other, 16), 0);
 	publish(third, 1);
 	expect(r, 1);
-	ring_close(&second);
-	ring_close(&third);
 }
 
 static void *publish_soon(void *arg)
@@ -157,7 +155,7 @@ Test(ring_file, announcement_wakes_and_gives_nothing)
 
 Test(ring_file, reader_that_is_woken_last_hears_no_announcement)
 {
-	struct ring_reader *last = attach();
+	CLEANUP(ring_detach) struct ring_reader *last = attach();
 	struct ring_entry entry;
 
 	ring_wake_last(last);
@@ -179,7 +177,6 @@ Test(ring_file, reader_that_is_woken_last_hears_no_announcement)
 	ring_close(&ring);
 	cr_assert_eq(ring_wait(last, 10000), 0, "the end wakes it");
 	cr_assert_eq(ring_next(last, &entry), GONE);
-	ring_detach(&last);
 }
 
 Test(ring_file, publish_between_look_and_sleep_is_not_slept_through)

@@ -23,10 +23,10 @@ Test(ring_status, claim_and_tail_are_of_one_instant)
 {
 	static const uint8_t uuid[16] = "a journal's uuid";
 	size_t size = ring_bytes(CAPACITY);
-	void *memory = aligned_alloc(128, size);
+	AUTO_FREE void *memory = aligned_alloc(128, size);
 	struct ring_status status = {.last_seq = 0};
 	struct ring_reader *reader = NULL;
-	struct ring *ring = NULL;
+	CLEANUP(ring_close) struct ring *ring = NULL;
 	pthread_t thread;
 
 	cr_assert_not_null(memory);
@@ -41,6 +41,4 @@ Test(ring_status, claim_and_tail_are_of_one_instant)
 	}
 	(void)pthread_join(thread, NULL);
 	ring_detach(&reader);
-	ring_close(&ring);
-	free(memory);
 }

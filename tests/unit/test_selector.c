@@ -132,7 +132,7 @@ Test(selector, label_names_are_validated)
 
 Test(selector, requirements_can_be_looked_at)
 {
-	struct selector *selector;
+	CLEANUP(selector_free) struct selector *selector = NULL;
 
 	cr_assert_eq(selector_parse_labels("b in (y,x),!a", &selector), 0);
 	cr_assert_eq(selector_count(selector), 2);
@@ -145,7 +145,6 @@ Test(selector, requirements_can_be_looked_at)
 	cr_assert_eq(second->n_values, 2);
 	cr_assert(bytes_equal(second->values[0], BYTES_LIT("x")));
 	cr_assert(bytes_equal(second->values[1], BYTES_LIT("y")));
-	selector_free(&selector);
 }
 
 /* ---- field grammar ------------------------------------------------------ */
@@ -209,14 +208,13 @@ Test(selector, errors_of_queries_are_for_people)
 
 static void assert_field_keys(const char *text, size_t n, const char *key)
 {
-	struct selector *selector = NULL;
+	CLEANUP(selector_free) struct selector *selector = NULL;
 
 	cr_assert_eq(
 		selector_parse_fields(text, &selector), 0, "%s: %s", text, err_text(ERR_SYNTAX));
 	cr_assert_eq(selector_count(selector), n, "%s", text);
 	cr_assert(bytes_equal(selector_at(selector, 0)->key, bytes_str(key)), "%s: %.*s", text,
 		BYTES_ARG(selector_at(selector, 0)->key));
-	selector_free(&selector);
 }
 
 Test(selector, keys_of_fields_are_paths_with_all_that_brackets_hold)

@@ -321,14 +321,13 @@ Test(serve_request, s75_s78_s79_s80_s81_what_clients_accept) /* S75, S78 to S81 
 /* Expects the message and the details of a Status about the object NAME. */
 static void missing_is(const char *name, const char *message, const char *details)
 {
-	struct buf json = BUF_INIT;
+	CLEANUP(buf_release) struct buf json = BUF_INIT;
 
 	api_status_no_object(&status, "", "pods", name);
 	cr_assert_eq(api_status_write(&status, &json), 0);
 	cr_expect(strstr(buf_cstr(&json), message), "%s", buf_cstr(&json));
 	cr_expect(strstr(buf_cstr(&json), details), "%s", buf_cstr(&json));
 	cr_expect(utf8_is_valid(buf_bytes(&json)));
-	buf_release(&json);
 }
 
 Test(serve_request, a_status_is_json_whatever_the_name_is)
@@ -347,14 +346,13 @@ static void fields_are(const char *group, const char *kind, bool namespaced, con
 	const char *message)
 {
 	const struct api_kind_name name = {group, "v1", kind, namespaced};
-	struct selector *fields;
+	CLEANUP(selector_free) struct selector *fields = NULL;
 
 	cr_assert_eq(selector_parse_fields(selector, &fields), 0);
 	int r = api_kind_check_fields(&name, " spec.color ", fields, &status);
 	cr_expect_eq(r, message ? 400 : 0, "%s %s", kind, selector);
 	if (message)
 		cr_expect_str_eq(buf_cstr(&status.message), message);
-	selector_free(&fields);
 }
 
 Test(serve_request, s20_s21_s22_s26_s27_field_labels) /* S20 to S22, S26, S27 */

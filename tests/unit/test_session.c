@@ -5,7 +5,6 @@
 #include "reflector/record/recorder.h"
 #include "tests/unit/api_stub.h"
 #include "tests/unit/rig.h"
-#include "tests/unit/unit.h"
 
 #define OBJECT(name, rv, more) \
 	"{\"kind\":\"Thing\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" name \
@@ -75,7 +74,7 @@ static int make_session(void *arg, const struct feed_definition *definition,
  * it. */
 static void set_up_with(struct world *world, const char *second, enum api_stub_fault probe)
 {
-	struct txn *txn;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 
 	*world = (struct world){0};
 	rig_open(&world->rig, "feeds: []\n");
@@ -106,7 +105,6 @@ static void set_up_with(struct world *world, const char *second, enum api_stub_f
 	world->shared.recorder = world->recorder;
 	cr_assert_eq(txn_begin_read(journal_env(world->rig.journal), &txn), 0);
 	cr_assert_eq(journal_each_feed(world->rig.journal, txn, make_session, world), 0);
-	txn_abort(&txn);
 }
 
 static void set_up(struct world *world)

@@ -145,7 +145,7 @@ Test(shown_rv, is_the_first_page_s_on_all_pages)
 {
 	struct kinf_query query = {
 		.size = sizeof(query), .feed = "pods", .namespace_ = "a", .limit = 1};
-	struct kinf_listing *list;
+	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_object object;
 
 	event("1001");
@@ -162,5 +162,4 @@ Test(shown_rv, is_the_first_page_s_on_all_pages)
 	query.continue_token = token;
 	OK(kinf_list(w.snapshot, &query, &list));
 	cr_assert_str_eq(kinf_list_resource_version(list), "1001");
-	kinf_list_close(&list);
 }

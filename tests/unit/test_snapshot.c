@@ -110,7 +110,7 @@ static void rebuild(void)
 {
 	struct index_options options = {.map_bytes = 64u << 20};
 	struct index *fresh;
-	struct index *old = s.index;
+	CLEANUP(index_close) struct index *old = s.index;
 	uint32_t id;
 
 	OK(index_create(s.home, &options, journal_uuid(s.journal), 0, &fresh));
@@ -125,7 +125,6 @@ static void rebuild(void)
 	OK(index_commit(s.index));
 	small_store_take(&s);
 	OK(index_publish(s.index, s.home));
-	index_close(&old);
 }
 
 static void assert_found_when_there(const char *missing)
@@ -242,7 +241,7 @@ Test(snapshot, an_index_that_cannot_be_opened_is_told_after_a_moment)
 
 Test(snapshot, moves_to_the_index_that_current_names_and_keeps_the_old_one_till_then)
 {
-	struct snapshot *held;
+	CLEANUP(snapshot_close) struct snapshot *held = NULL;
 	bool moved = false;
 
 	(void)small_store_put(&s, "web/a", "n1", 0);
@@ -262,7 +261,6 @@ Test(snapshot, moves_to_the_index_that_current_names_and_keeps_the_old_one_till_
 	cr_assert(moved);
 	cr_assert_str_eq(node_of("web/a"), "n2");
 	cr_assert_str_eq(node_in(held, "web/a"), "n1");
-	snapshot_close(&held);
 }
 
 Test(snapshot, an_index_behind_the_horizon_is_not_used)

@@ -39,13 +39,12 @@ TestSuite(snapshot_log, .init = open_log, .fini = tear_down, .timeout = 60);
 static void compact(void)
 {
 	struct journal_copy_options options = {.to = s.home, .from = s.journal};
-	struct journal_copy *copy;
+	CLEANUP(journal_copy_free) struct journal_copy *copy = NULL;
 
 	OK(journal_copy_new(&options, &copy));
 	while (journal_copy_slice(copy, 1 << 20) == AGAIN)
 		;
 	OK(journal_copy_end(copy, s.journal));
-	journal_copy_free(&copy);
 }
 
 /* The version SEQ as the snapshot sees it. */

@@ -73,6 +73,7 @@ Test(sort, numbers_may_grow_before_what_stood_before_them)
 
 Test(sort, damaged_documents_are_reported)
 {
+	CLEANUP(buf_release)
 	struct buf body =
 		body_of("{\"b\":{\"z\":1.0,\"a\":[{\"d\":null,\"c\":[1,2]}]},\"a\":\"x\"}");
 
@@ -86,5 +87,4 @@ Test(sort, damaged_documents_are_reported)
 		buf_release(&out);
 		free(cut);
 	}
-	buf_release(&body);
 }

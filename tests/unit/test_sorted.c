@@ -4,7 +4,6 @@
 #include "reader/kinf.h"
 #include "reader/sort_value.h"
 #include "tests/unit/rig.h"
-#include "tests/unit/unit.h"
 
 #define CONFIG \
 	"feeds:\n" \
@@ -426,7 +425,7 @@ Test(sorted, first_of_several_values_counts)
 {
 	struct kinf_query query = query_of("metadata.labels[*]", 3);
 	struct kinf_object object;
-	struct kinf_listing *list;
+	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	unsigned last = 0;
 	int r;
 
@@ -436,7 +435,6 @@ Test(sorted, first_of_several_values_counts)
 		last = pod_of(&object)->app;
 	}
 	cr_assert_eq(r, KINF_END);
-	kinf_list_close(&list);
 }
 
 /* A program compiled before sort_by. */

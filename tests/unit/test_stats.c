@@ -68,7 +68,7 @@ Test(stats, no_page_counts_nothing_and_hurts_nobody)
 {
 	struct stats_feed feed = {.feed = 1};
 	struct stats_process p;
-	struct stats *none = NULL;
+	CLEANUP(stats_close) struct stats *none = NULL;
 	size_t size;
 
 	stats_add(NULL, STAT_RECORDS, 3);
@@ -81,7 +81,6 @@ Test(stats, no_page_counts_nothing_and_hurts_nobody)
 	cr_assert_eq(stats_feed_get(NULL, 1, &feed), NOT_FOUND);
 	cr_assert_eq(stats_feed_remove(NULL, 1), NOT_FOUND);
 	cr_assert_eq(stats_process(NULL, &p), -ENOENT);
-	stats_close(&none);
 }
 
 Test(stats, process_tells_what_it_does)
@@ -344,10 +343,9 @@ Test(stats, group_may_read_whatever_the_umask)
 	struct stat st;
 
 	(void)umask(0077);
-	struct stats *w = create();
+	CLEANUP(stats_close) struct stats *w = create();
 	cr_assert_eq(fstatat(directory_fd, PAGE, &st, 0), 0);
 	cr_assert_eq(st.st_mode & 0777, 0640);
-	stats_close(&w);
 }
 
 Test(stats, foreign_or_short_files_are_refused)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <criterion/criterion.h>
-
 #include "common/buf.h"
 #include "print/table/table.h"
+#include "tests/unit/unit.h"
 
 #define ROW(...) cr_assert_eq(table_row(&table, (const char *const[]){__VA_ARGS__}, &out), 0)
 
@@ -10,7 +9,7 @@ static const char *const heads[] = {"EVENT", "NAME", "AGE"};
 
 Test(table, columns_fit_what_is_held_back)
 {
-	struct buf out = BUF_INIT;
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
 	struct table table;
 
 	table_init(&table, heads, 3);
@@ -22,13 +21,12 @@ Test(table, columns_fit_what_is_held_back)
 					 "ADDED   a-long-name   1s\n"
 					 "ADDED   b             100s\n");
 	table_release(&table);
-	buf_release(&out);
 }
 
 /* A watch settles its table long before its later rows come. */
 Test(table, later_cells_that_are_wider_do_not_touch_their_neighbours)
 {
-	struct buf out = BUF_INIT;
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
 	struct table table;
 
 	table_init(&table, heads, 3);
@@ -43,13 +41,12 @@ Test(table, later_cells_that_are_wider_do_not_touch_their_neighbours)
 					 "ADDED      a-long-name   3s\n"
 					 "ADDED      d             4s\n");
 	table_release(&table);
-	buf_release(&out);
 }
 
 Test(table, widths_are_characters_and_at_least_three)
 {
 	static const char *const short_heads[] = {"A", "B", "C"};
-	struct buf out = BUF_INIT;
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
 	struct table table;
 
 	table_init(&table, short_heads, 3);
@@ -60,12 +57,11 @@ Test(table, widths_are_characters_and_at_least_three)
 					 "      \xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9   c\n"
 					 "1     ab     \n");
 	table_release(&table);
-	buf_release(&out);
 }
 
 Test(table, a_tab_moves_the_cells_after_it)
 {
-	struct buf out = BUF_INIT;
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
 	struct table table;
 
 	table_init(&table, heads, 3);
@@ -76,5 +72,4 @@ Test(table, a_tab_moves_the_cells_after_it)
 	cr_assert_str_eq(buf_cstr(&out), "a     b           c     d\n"
 					 "a     long-name   d     e\n");
 	table_release(&table);
-	buf_release(&out);
 }

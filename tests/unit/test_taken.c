@@ -93,11 +93,10 @@ Test(taken, a_page_that_lost_its_name_is_gone)
 
 Test(taken, a_file_that_is_no_page_is_not_attached_to)
 {
-	int fd = openat(directory, TAKEN_FILE, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	AUTO_FD int fd = openat(directory, TAKEN_FILE, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
 
 	cr_assert_geq(fd, 0);
 	cr_assert_eq(taken_attach(directory, &reader), -ENOENT, "empty");
 	cr_assert_eq(ftruncate(fd, 4096), 0);
 	cr_assert_eq(taken_attach(directory, &reader), -ENOENT, "without a magic number");
-	(void)close(fd);
 }

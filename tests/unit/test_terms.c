@@ -97,7 +97,7 @@ Test(terms, compounds_combine_what_the_paths_find_and_escape_it)
 Test(terms, too_many_combinations_make_the_object_unindexable_there)
 {
 	struct fixture f;
-	struct buf json = BUF_INIT;
+	CLEANUP(buf_release) struct buf json = BUF_INIT;
 
 	buf_str(&json, "{\"a\":[0");
 	for (int i = 1; i < 100; i++)
@@ -111,14 +111,13 @@ Test(terms, too_many_combinations_make_the_object_unindexable_there)
 	cr_assert_eq(f.list.n, 101);
 	cr_assert_eq(f.list.unindexable, 1);
 	teardown(&f);
-	buf_release(&json);
 }
 
 /* One path or several: only the number of values counts. */
 Test(terms, too_many_values_make_the_object_unindexable_there)
 {
 	struct fixture f;
-	struct buf json = BUF_INIT;
+	CLEANUP(buf_release) struct buf json = BUF_INIT;
 
 	buf_str(&json, "{\"a\":[0");
 	for (int i = 1; i <= TERMS_MAX; i++)
@@ -131,7 +130,6 @@ Test(terms, too_many_values_make_the_object_unindexable_there)
 	cr_assert_str_eq(collected(&f), "3:x ");
 	cr_assert_eq(f.list.unindexable, 2);
 	teardown(&f);
-	buf_release(&json);
 }
 
 Test(terms, damaged_bodies_are_an_error_and_bad_paths_refused)

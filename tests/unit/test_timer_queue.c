@@ -65,7 +65,7 @@ static void check_list(const struct timer_queue *queue, const struct thing *thin
 Test(timer_queue, agrees_with_a_plain_search_over_all_items)
 {
 	static struct thing things[N];
-	struct timer_queue queue = {0};
+	CLEANUP(timer_queue_release) struct timer_queue queue = {0};
 
 	srand(7);
 	for (size_t i = 0; i < N; i++)
@@ -105,17 +105,15 @@ Test(timer_queue, agrees_with_a_plain_search_over_all_items)
 		cr_assert_eq(timer_queue_next(&queue), earliest(things));
 		check_list(&queue, things);
 	}
-	timer_queue_release(&queue);
 }
 
 Test(timer_queue, an_item_that_was_never_added_is_left_alone)
 {
-	struct timer_queue queue = {0};
+	CLEANUP(timer_queue_release) struct timer_queue queue = {0};
 	struct timer_queue_item item = {0};
 
 	timer_queue_touch(&queue, &item);
 	timer_queue_remove(&queue, &item);
 	cr_assert_eq(timer_queue_touched(&queue), 0);
 	cr_assert_eq(timer_queue_next(&queue), UINT64_MAX);
-	timer_queue_release(&queue);
 }

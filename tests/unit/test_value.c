@@ -271,7 +271,7 @@ static int visit(const struct value *value, int depth)
 /* In memory of exactly its size: the sanitizer detects a byte too far. */
 static void assert_harmless(struct bytes bytes)
 {
-	uint8_t *copy = malloc(bytes.size ? bytes.size : 1);
+	AUTO_FREE uint8_t *copy = malloc(bytes.size ? bytes.size : 1);
 	struct buf json = BUF_INIT;
 	struct value root, item;
 	size_t size;
@@ -297,7 +297,6 @@ static void assert_harmless(struct bytes bytes)
 	}
 	cr_assert(r == 0 || r == ERR_CORRUPT);
 	cr_assert(verified < 0 || r == 0);
-	free(copy);
 }
 
 static void put_json(const char *json)

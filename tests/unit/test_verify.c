@@ -59,8 +59,8 @@ Test(verify_nothing, stores_without_index_and_without_anything)
 	struct journal_options small = {.map_bytes = 64u << 20};
 	struct verify_options options = {0}, of_feed = {.feed = "pods"};
 	struct verify_report report;
-	struct journal *journal;
-	struct home *home;
+	CLEANUP(journal_close) struct journal *journal = NULL;
+	CLEANUP(home_close) struct home *home = NULL;
 	char reason[256];
 
 	cr_assert_eq(verify_store(scratch_path("none"), &options, &report), ERR_NO_STORE);
@@ -70,8 +70,6 @@ Test(verify_nothing, stores_without_index_and_without_anything)
 	OK(verify_store(scratch_path("store"), &options, &report));
 	cr_assert(report.faults == 0 && !report.has_index);
 	cr_assert_eq(verify_store(scratch_path("store"), &of_feed, &report), ERR_NO_FEED);
-	journal_close(&journal);
-	home_close(&home);
 }
 
 /* ---- damage in the index ------------------------------------------------ */
@@ -318,19 +316,18 @@ Test(verify, a_body_of_another_object_and_a_wrong_checksum_are_told)
 
 Test(verify, a_ring_ahead_of_the_journal_is_told)
 {
-	struct ring *ring;
+	CLEANUP(ring_close) struct ring *ring = NULL;
 
 	OK(ring_create(
 		home_runtime_fd(s.home), "delta.ring", 4096, journal_uuid(s.journal), 0600, &ring));
 	assert_good(s.path);
 	ring_publish(ring, 1000);
 	assert_fault(s.path, false, "delta.ring: published up to 1000");
-	ring_close(&ring);
 }
 
 Test(verify, entries_of_a_ring_are_read)
 {
-	struct ring *ring;
+	CLEANUP(ring_close) struct ring *ring = NULL;
 	struct ring_entry entry = {
 		.seq = 1, .feed = 1, .type = RECORD_ADDED, .key = BYTES_LIT("k")};
 	uint8_t byte;
@@ -351,5 +348,4 @@ Test(verify, entries_of_a_ring_are_read)
 	cr_assert_eq(pwrite(fd, &byte, 1, 4096 + 50 * 64 + 32), 1);
 	(void)close(fd);
 	assert_fault(s.path, false, "delta.ring: an entry before the tail is damaged");
-	ring_close(&ring);
 }

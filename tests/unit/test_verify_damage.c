@@ -87,7 +87,7 @@ static const char *closed_store(void)
 static void flip_bits(const char *role, long step)
 {
 	const char *path = closed_store();
-	int fd = data_file(path, role);
+	AUTO_FD int fd = data_file(path, role);
 	struct stat st;
 
 	cr_assert_eq(fstat(fd, &st), 0);
@@ -103,7 +103,6 @@ static void flip_bits(const char *role, long step)
 		cr_assert_eq(pwrite(fd, &good, 1, at), 1);
 	}
 	assert_good(path);
-	(void)close(fd);
 }
 
 Test(verify_damage, flipped_bits_in_the_journal_never_crash_or_lie)

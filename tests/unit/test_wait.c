@@ -59,7 +59,7 @@ Test(wait, later_version_is_waited_for_up_to_the_timeout)
 
 Test(wait, what_the_journal_has_must_be_in_the_index_too)
 {
-	struct kinf_snapshot *snapshot;
+	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
 	struct kinf_object pod;
 
 	(void)small_store_put(&store, "web/a", "n1", 10);
@@ -69,7 +69,6 @@ Test(wait, what_the_journal_has_must_be_in_the_index_too)
 	OK(wait_ms("100", LONG_MS));
 	OK(kinf_snapshot_open(kinf, &snapshot));
 	cr_assert_eq(kinf_get(snapshot, "pods", "web", "a", &pod), KINF_FOUND);
-	kinf_snapshot_close(&snapshot);
 }
 
 Test(wait, half_a_list_is_not_enough)

@@ -42,8 +42,8 @@ static const char events[] =
 
 Test(watch, events_are_the_same_wherever_the_stream_is_split)
 {
-	struct buf out = BUF_INIT;
-	struct watch_stream *watch = new_watch(&out, 0);
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	CLEANUP(watch_free) struct watch_stream *watch = new_watch(&out, 0);
 
 	for (size_t a = 0; a < sizeof(stream); a++) {
 		for (size_t b = a; b < sizeof(stream); b += 3) {
@@ -56,39 +56,33 @@ Test(watch, events_are_the_same_wherever_the_stream_is_split)
 			cr_assert_eq(watch_partial(watch), 0);
 		}
 	}
-	watch_free(&watch);
-	buf_release(&out);
 }
 
 Test(watch, an_events_type_loses_its_escapes)
 {
 	static const char escaped[] = "{\"type\":\"\\u0041DDED\",\"object\":{}}";
-	struct buf out = BUF_INIT;
-	struct watch_stream *watch = new_watch(&out, 0);
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	CLEANUP(watch_free) struct watch_stream *watch = new_watch(&out, 0);
 
 	cr_assert_eq(
 		feed_piece(watch, escaped, sizeof(escaped) - 1), 0, "%s", err_text(ERR_PROTOCOL));
 	cr_assert_str_eq(buf_cstr(&out), "ADDED {};");
-	watch_free(&watch);
-	buf_release(&out);
 }
 
 Test(watch, c20_c21_events_are_the_same_byte_by_byte)
 {
-	struct buf out = BUF_INIT;
-	struct watch_stream *watch = new_watch(&out, 0);
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	CLEANUP(watch_free) struct watch_stream *watch = new_watch(&out, 0);
 
 	for (size_t i = 0; i < sizeof(stream) - 1; i++)
 		cr_assert_eq(feed_piece(watch, stream + i, 1), 0);
 	cr_assert_str_eq(buf_cstr(&out), events);
-	watch_free(&watch);
-	buf_release(&out);
 }
 
 Test(watch, a_whole_event_is_given_before_the_next_one_is_whole)
 {
-	struct buf out = BUF_INIT;
-	struct watch_stream *watch = new_watch(&out, 0);
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	CLEANUP(watch_free) struct watch_stream *watch = new_watch(&out, 0);
 	const char *text = "{\"type\":\"ADDED\",\"object\":{}}\n{\"type\":\"AD";
 
 	cr_assert_eq(watch_feed(watch, text, strlen(text)), 0);
@@ -96,14 +90,12 @@ Test(watch, a_whole_event_is_given_before_the_next_one_is_whole)
 	cr_assert_eq(watch_partial(watch), 11);
 	watch_reset(watch);
 	cr_assert_eq(watch_partial(watch), 0);
-	watch_free(&watch);
-	buf_release(&out);
 }
 
 Test(watch, c22_three_events_in_one_piece_the_last_without_a_line_feed)
 {
-	struct buf out = BUF_INIT;
-	struct watch_stream *watch = new_watch(&out, 0);
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	CLEANUP(watch_free) struct watch_stream *watch = new_watch(&out, 0);
 	const char *text = "{\"type\":\"ADDED\",\"object\":{\"a\":1}}\n"
 			   "{\"type\":\"ADDED\",\"object\":{\"a\":2}}\n{\"type\":\"ADDED\","
 			   "\"object\":{\"a\":3}}";
@@ -111,8 +103,6 @@ Test(watch, c22_three_events_in_one_piece_the_last_without_a_line_feed)
 	cr_assert_eq(watch_feed(watch, text, strlen(text)), 0);
 	cr_assert_str_eq(buf_cstr(&out), "ADDED {\"a\":1};ADDED {\"a\":2};ADDED {\"a\":3};");
 	cr_assert_eq(watch_partial(watch), 0);
-	watch_free(&watch);
-	buf_release(&out);
 }
 
 struct enough {
@@ -160,16 +150,14 @@ Test(watch, bytes_after_a_pause_are_fed_again)
 
 Test(watch, c27_nothing_is_taken_after_an_error_event)
 {
-	struct buf out = BUF_INIT;
-	struct watch_stream *watch = new_watch(&out, 0);
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	CLEANUP(watch_free) struct watch_stream *watch = new_watch(&out, 0);
 	const char *text =
 		"{\"type\":\"ERROR\",\"object\":{\"code\":410}}{\"type\":\"ADDED\",\"object\":{}}";
 
 	cr_assert_eq(watch_feed(watch, text, strlen(text)), 0);
 	cr_assert_eq(watch_feed(watch, text, strlen(text)), 0);
 	cr_assert_str_eq(buf_cstr(&out), "ERROR {\"code\":410};");
-	watch_free(&watch);
-	buf_release(&out);
 }
 
 Test(watch, c35_c36_text_that_is_no_event_is_refused)
@@ -230,13 +218,11 @@ Test(watch, an_event_with_too_much_beside_its_object_is_refused)
 
 Test(watch, only_the_member_of_the_event_itself_is_its_object)
 {
-	struct buf out = BUF_INIT;
-	struct watch_stream *watch = new_watch(&out, 0);
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	CLEANUP(watch_free) struct watch_stream *watch = new_watch(&out, 0);
 	const char *text = "{\"x\":{\"object\":{\"a\":1}},\"y\":\",\\\"object\\\":{\","
 			   "\"type\":\"ADDED\",\"object\":{\"b\":2},\"z\":[{}]}";
 
 	cr_assert_eq(watch_feed(watch, text, strlen(text)), 0, "%s", err_text(-1));
 	cr_assert_str_eq(buf_cstr(&out), "ADDED {\"b\":2};");
-	watch_free(&watch);
-	buf_release(&out);
 }

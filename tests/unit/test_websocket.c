@@ -26,7 +26,7 @@ Test(websocket, the_handshake_is_that_of_rfc_6455)
 
 static void frame_of(size_t size, const char *head, size_t head_size)
 {
-	struct buf lines = BUF_INIT;
+	CLEANUP(buf_release) struct buf lines = BUF_INIT;
 
 	for (size_t i = 0; i + 1 < size; i++)
 		buf_byte(&lines, 'x');
@@ -35,7 +35,6 @@ static void frame_of(size_t size, const char *head, size_t head_size)
 	cr_assert_eq(lines.size, head_size + size, "%zu: %zu", size, lines.size);
 	cr_expect_arr_eq(lines.data, head, head_size, "%zu", size);
 	cr_expect_eq(lines.data[lines.size - 1], '\n');
-	buf_release(&lines);
 }
 
 Test(websocket, each_line_is_a_message)
@@ -109,7 +108,7 @@ Test(websocket, the_client_is_heard)
 Test(websocket, it_is_closed_once)
 {
 	struct websocket socket = {0};
-	struct buf out = BUF_INIT;
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
 
 	websocket_put_close(&socket, &out);
 	cr_expect(bytes_equal(buf_bytes(&out), BYTES_LIT("\x88\x02\x03\xe8")));
@@ -124,5 +123,4 @@ Test(websocket, it_is_closed_once)
 	socket = heard(BYTES_LIT("\x81\x01x"), 3);
 	websocket_put_close(&socket, &out);
 	cr_expect(bytes_equal(buf_bytes(&out), BYTES_LIT("\x88\x02\x03\xea")));
-	buf_release(&out);
 }
