@@ -55,10 +55,8 @@ static inline int open_code(const char *name, enum env_mode mode)
 		.map_bytes = 16u << 20,
 		.file_mode = 0600,
 		.places = places_of()};
-	struct env *env = NULL;
+	CLEANUP(env_close) struct env *env = NULL;
 	int r = env_open(scratch_path(name), &options, &env);
-
-	env_close(&env);
 	return r;
 }
 
@@ -97,16 +95,14 @@ static inline char read_key(const char *name, const char *key)
 {
 	struct env_options options = {
 		.mode = ENV_READ, .databases = databases, .n_databases = 2, .places = places_of()};
-	struct env *env = NULL;
-	struct txn *txn = NULL;
+	CLEANUP(env_close) struct env *env = NULL;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	struct bytes value;
 	char first = 0;
 
 	if (env_open(scratch_path(name), &options, &env) == 0 && txn_begin_read(env, &txn) == 0 &&
 		txn_get(txn, 0, bytes_str(key), &value) == FOUND)
 		first = *(const char *)value.data;
-	txn_abort(&txn);
-	env_close(&env);
 	return first;
 }
 

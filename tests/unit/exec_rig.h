@@ -107,13 +107,12 @@ static inline void shows(struct exec *exec, uint64_t now, const char *token)
 /* A first run comes to ERR_CREDENTIALS with this in its sentence. */
 static inline void fails(const char *a, const char *b)
 {
-	struct exec *exec = open_exec(30 * SECOND);
+	CLEANUP(exec_free) struct exec *exec = open_exec(30 * SECOND);
 	int r = settle(exec, proc_monotonic_ns());
 
 	cr_assert_eq(r, ERR_CREDENTIALS, "%d %s", r, err_text(r));
 	cr_assert(strstr(err_text(r), a), "'%s' is not in: %s", a, err_text(r));
 	cr_assert(strstr(err_text(r), b), "'%s' is not in: %s", b, err_text(r));
-	exec_free(&exec);
 }
 
 #endif

@@ -90,7 +90,7 @@ static inline const char *names(const char *prefix, const char *from)
 	static char text[4096];
 	struct index_walk *walk;
 	struct index_entry entry;
-	struct txn *txn;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	struct bytes key;
 	size_t n = 0;
 	int r;
@@ -104,7 +104,6 @@ static inline const char *names(const char *prefix, const char *from)
 			(unsigned long long)entry.seq);
 	cr_assert_eq(r, END, "%s", err_text(r));
 	index_walk_close(&walk);
-	txn_abort(&txn);
 	return text;
 }
 
@@ -129,12 +128,10 @@ static inline void commit(void)
 static inline uint64_t objects(void)
 {
 	struct index_feed feed;
-	struct txn *txn;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 
 	cr_assert_eq(txn_begin_read(index_env(rig.index), &txn), 0);
 	int r = index_feed(rig.index, txn, FEED, &feed);
-
-	txn_abort(&txn);
 	return r == FOUND ? feed.objects : UINT64_MAX;
 }
 
@@ -149,12 +146,11 @@ static inline int keep_definition(void *arg, const struct index_definition *defi
 
 static inline unsigned definitions(void)
 {
-	struct txn *txn;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	unsigned n = 0;
 
 	cr_assert_eq(txn_begin_read(index_env(rig.index), &txn), 0);
 	cr_assert_eq(index_each_definition(rig.index, txn, FEED, keep_definition, &n), 0);
-	txn_abort(&txn);
 	return n;
 }
 

@@ -81,7 +81,7 @@ static inline void write_many(int n)
 /* Loads the last writer's numbers for the next one. */
 static inline void load(void)
 {
-	struct txn *txn = NULL;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	struct bytes value;
 	char key[8];
 
@@ -93,7 +93,6 @@ static inline void load(void)
 		if (numbers[i] / KEYS > version)
 			version = numbers[i] / KEYS;
 	}
-	txn_abort(&txn);
 }
 
 static uint64_t seen; /* by is_whole(): the sum, different in each state */

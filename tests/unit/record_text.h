@@ -84,7 +84,7 @@ static inline const char *log_after(uint64_t seq)
 {
 	struct journal_walk *walk;
 	struct record record;
-	struct txn *txn;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 
 	cr_assert_eq(recorder_flush(rig.record.recorder), 0);
 	buf_reset(&rig.text);
@@ -96,18 +96,16 @@ static inline const char *log_after(uint64_t seq)
 			record.flags & RECORD_FINAL_STATE_UNKNOWN ? "? " : " ",
 			BYTES_ARG(record.key), BYTES_ARG(record.rv));
 	journal_walk_close(&walk);
-	txn_abort(&txn);
 	return buf_cstr(&rig.text);
 }
 
 static inline uint64_t committed(void)
 {
 	struct journal_meta meta;
-	struct txn *txn;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 
 	cr_assert_eq(txn_begin_read(journal_env(rig.record.journal), &txn), 0);
 	cr_assert_eq(journal_meta(rig.record.journal, txn, &meta), 0);
-	txn_abort(&txn);
 	return meta.next_seq - 1;
 }
 
@@ -120,7 +118,7 @@ static inline uint64_t last_seq(void)
 static inline void check_checkpoint(const char *rv, bool list_open)
 {
 	struct feed_checkpoint checkpoint;
-	struct txn *txn;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 
 	cr_assert_eq(recorder_flush(rig.record.recorder), 0);
 	cr_assert_eq(txn_begin_read(journal_env(rig.record.journal), &txn), 0);
@@ -128,7 +126,6 @@ static inline void check_checkpoint(const char *rv, bool list_open)
 		journal_feed_checkpoint(rig.record.journal, txn, feed->id, &checkpoint), FOUND);
 	cr_assert(bytes_equal(checkpoint.rv, bytes_str(rv)), "rv %.*s", BYTES_ARG(checkpoint.rv));
 	cr_assert_eq(checkpoint.list_begin != 0, list_open);
-	txn_abort(&txn);
 }
 
 /* Lists a and b, ends at RV 10. */

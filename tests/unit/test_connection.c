@@ -13,7 +13,7 @@ static uint16_t connect_pair(int *ret_near, int *ret_far)
 	struct sockaddr_in address = {
 		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t size = sizeof(address);
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	AUTO_FD int listener = socket(AF_INET, SOCK_STREAM, 0);
 
 	cr_assert_eq(bind(listener, (struct sockaddr *)&address, size), 0);
 	cr_assert_eq(listen(listener, 1), 0);
@@ -23,7 +23,6 @@ static uint16_t connect_pair(int *ret_near, int *ret_far)
 	*ret_far = accept(listener, NULL, NULL);
 	cr_assert(*ret_far >= 0);
 	cr_assert_eq(getsockname(*ret_near, (struct sockaddr *)&address, &size), 0);
-	close(listener);
 	return ntohs(address.sin_port);
 }
 

@@ -112,7 +112,7 @@ Test(datafile, what_is_cut_is_the_file_that_was_held)
 	int fd = open_file();
 
 	cr_assert_eq(ftruncate(fd, (off_t)MIB), 0);
-	int held = datafile_hold(fd);
+	AUTO_FD int held = datafile_hold(fd);
 	cr_assert_geq(held, 0);
 	cr_assert(fcntl(held, F_GETFD) & FD_CLOEXEC);
 	cr_assert_eq(rename(scratch_path("data.mdb"), scratch_path("old")), 0);
@@ -122,7 +122,6 @@ Test(datafile, what_is_cut_is_the_file_that_was_held)
 	datafile_cut(held, 4096);
 	cr_assert_eq(size_of(held), 4096);
 	cr_assert_eq(size_of(other), MIB);
-	(void)close(held);
 }
 
 Test(datafile, a_reader_group_reads_the_data_and_has_no_part_in_the_locks)

@@ -202,7 +202,6 @@ Test(envs, no_descriptor_is_left_open_in_a_program_that_is_started)
 		opened++;
 	}
 	cr_assert_geq(opened, 2, "both data.mdb");
-	env_close(&reader);
 }
 
 Test(envs, second_writer_of_one_process_is_refused)

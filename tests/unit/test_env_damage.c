@@ -175,7 +175,7 @@ Test(env_damage, a_row_beyond_the_file_is_damage)
 	cr_assert_eq(txn_begin_read(env, &txn), 0);
 	cr_assert_eq(cursor_open(txn, 0, &cursor), 0);
 	cr_assert_eq(cursor_next(cursor, &key, &value), FOUND);
-	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+	AUTO_FD int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
 	uint8_t *bytes = mmap(NULL, database_page() * 8, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	cr_assert_neq(bytes, MAP_FAILED);
 	uint8_t *second = memmem(bytes, database_page() * 8,
@@ -193,7 +193,6 @@ Test(env_damage, a_row_beyond_the_file_is_damage)
 	}
 	cr_expect_eq(cursor_next(cursor, &key, &value), ERR_CORRUPT);
 	(void)munmap(bytes, database_page() * 8);
-	(void)close(fd);
 	cursor_close(&cursor);
 	txn_abort(&txn);
 }

@@ -44,10 +44,9 @@ static struct states states_make(void)
 		cr_assert_eq(pread(s.fd, s.bytes[i - 2], s.size, 0), (ssize_t)s.size);
 		cr_assert(i == 4 || close(s.fd) == 0);
 	}
-	int pins = open(scratch_path("e/pins"), O_RDWR | O_CLOEXEC);
+	AUTO_FD int pins = open(scratch_path("e/pins"), O_RDWR | O_CLOEXEC);
 	s.pins = mmap(NULL, PIN_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, pins, 0);
 	cr_assert(s.pins != MAP_FAILED && s.pins->committed == 6);
-	(void)close(pins);
 	return s;
 }
 
@@ -67,15 +66,13 @@ static size_t value_size(const char *name, enum env_mode mode)
 		.map_bytes = 16u << 20,
 		.file_mode = 0600,
 		.places = places_of()};
-	struct env *env = NULL;
-	struct txn *txn = NULL;
+	CLEANUP(env_close) struct env *env = NULL;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	struct bytes value;
 
 	cr_assert_eq(env_open(scratch_path(name), &options, &env), 0, "%s", err_text(-1));
 	cr_assert_eq(txn_begin_read(env, &txn), 0);
 	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("a"), &value), FOUND);
-	txn_abort(&txn);
-	env_close(&env);
 	return value.size;
 }
 

@@ -39,7 +39,7 @@ static int write_keys(bool writemap)
 		.file_mode = 0600,
 		.writemap = writemap,
 		.places = places_of()};
-	struct env *env = NULL;
+	CLEANUP(env_close) struct env *env = NULL;
 	char key[8];
 
 	(void)mkdir(scratch_path("e"), 0700); /* is there the second time */
@@ -49,7 +49,6 @@ static int write_keys(bool writemap)
 		put(env, key, size_of(i));
 		env_prepare(env);
 	}
-	env_close(&env);
 	return r;
 }
 

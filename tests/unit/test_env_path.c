@@ -161,7 +161,7 @@ static unsigned change_offsets(struct env *env)
 	unsigned failed = 0;
 	struct stat st;
 	int r = 0;
-	int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
+	AUTO_FD int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
 
 	cr_assert_eq(fstat(fd, &st), 0);
 	uint8_t *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -186,7 +186,6 @@ static unsigned change_offsets(struct env *env)
 			}
 	}
 	(void)munmap(bytes, (size_t)st.st_size);
-	(void)close(fd);
 	return failed;
 }
 

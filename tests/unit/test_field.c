@@ -23,8 +23,8 @@ static int keep(void *arg, struct bytes text)
 static const char *read_of(const char *json, const char *name)
 {
 	static char joined[256];
-	struct buf document = body_of(json);
-	struct field *field;
+	CLEANUP(buf_release) struct buf document = body_of(json);
+	CLEANUP(field_free) struct field *field = NULL;
 	size_t size = 0;
 
 	cr_assert_eq(field_parse(bytes_str(name), &field), 0);
@@ -34,8 +34,6 @@ static const char *read_of(const char *json, const char *name)
 		size += (size_t)snprintf(joined + size, sizeof(joined) - size, "%s%.*s",
 			i ? "|" : "", BYTES_ARG(texts[i]));
 	field_free(&field);
-	field_free(&field);
-	buf_release(&document);
 	return joined;
 }
 

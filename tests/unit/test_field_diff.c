@@ -56,7 +56,6 @@ static void assert_changes(const char *before, const char *after, const char *wa
 	cr_assert_str_eq(buf_cstr(&found.text), wanted, "%s -> %s: %s", before, after,
 		buf_cstr(&found.text));
 	buf_release(&found.text);
-	buf_release(&b);
 }
 
 Test(diff, equal_versions_have_none)
@@ -144,8 +143,6 @@ static void assert_last_child_differs(enum form form, const char *path)
 	to_large_body(form, 1, &after);
 	cr_assert_eq(field_diff_each(buf_bytes(&before), buf_bytes(&after), add_path, &paths), 0);
 	cr_assert_str_eq(buf_cstr(&paths), path);
-	buf_release(&paths);
-	buf_release(&after);
 }
 
 /* If each child were compared with each other one, this would take minutes. */

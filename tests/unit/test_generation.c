@@ -56,30 +56,25 @@ static void put(struct generation *gen, const char *key)
 
 static uint64_t count(struct generation *gen)
 {
-	struct txn *txn = NULL;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	uint64_t n = 0;
 
 	cr_assert_eq(txn_begin_read(generation_env(gen), &txn), 0);
 	cr_assert_eq(txn_count(txn, 0, &n), 0);
-	txn_abort(&txn);
 	return n;
 }
 
 static int read_code(int in, uint32_t number, bool copy)
 {
-	struct generation *gen = NULL;
+	CLEANUP(generation_close) struct generation *gen = NULL;
 	int r = generation_open_read(in, &kind, number, copy ? NULL : &places, false, &gen);
-
-	generation_close(&gen);
 	return r;
 }
 
 static int write_code(int in, uint32_t number)
 {
-	struct generation *gen = NULL;
+	CLEANUP(generation_close) struct generation *gen = NULL;
 	int r = generation_open_write(in, &kind, &usual, number, &gen);
-
-	generation_close(&gen);
 	return r;
 }
 
@@ -236,7 +231,7 @@ Test(generation, copy_of_a_killed_one_is_opened_by_those_who_check_it)
 	die_dirty(&usual);
 	cr_assert_eq(mkdir(scratch_path("copy"), 0700), 0);
 	scratch_copy(scratch_path("gen-1"), scratch_path("copy"));
-	int copy = open(scratch_path("copy"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_FD int copy = open(scratch_path("copy"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cr_assert_eq(read_code(copy, 1, true), ERR_UNTRUSTED);
 	cr_assert(strstr(err_text(ERR_UNTRUSTED), "killed"));
 	struct generation *unchecked = NULL;
@@ -250,7 +245,6 @@ Test(generation, copy_of_a_killed_one_is_opened_by_those_who_check_it)
 	scratch_copy(scratch_path("gen-1"), scratch_path("good"));
 	AUTO_FD int good = open(scratch_path("good"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cr_assert_eq(read_code(good, 1, true), 0);
-	(void)close(copy);
 }
 
 /* The file has the same inode in a snapshot or an image of its file system mounted elsewhere. */

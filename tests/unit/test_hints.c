@@ -384,7 +384,7 @@ static bool is_taken_over(int taken, int txn)
 
 	memcpy(mine.journal, journal_uuid(s.journal), sizeof(mine.journal));
 	(void)snprintf(path, sizeof(path), "%s/index/gen-%u", s.path, mine.index_generation);
-	int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_FD int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	cr_assert_eq(hints_open(directory, &mine, true, &hints), FOUND);
 	index_close(&s.index);
@@ -396,7 +396,6 @@ static bool is_taken_over(int taken, int txn)
 	bool taken_over = is_nothing(hints_name(hints, s.feed, BYTES_LIT("web/a")));
 
 	hints_close(&hints);
-	(void)close(directory);
 	return taken_over;
 }
 

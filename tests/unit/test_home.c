@@ -49,12 +49,11 @@ static void *rush_in(void *arg)
 {
 	struct rush *rush = arg;
 	struct home_options options = {.create = true, .runtime_dir = rush->runtime};
-	struct home *home = NULL;
+	CLEANUP(home_close) struct home *home = NULL;
 
 	(void)pthread_barrier_wait(&rush->barrier); /* any of them may be told */
 	int r = home_open(rush->store, &options, &home);
 	cr_assert_eq(r, 0, "%s", err_text(r));
-	home_close(&home);
 	return NULL;
 }
 
@@ -226,7 +225,6 @@ Test(home, reader_finds_a_store_that_was_removed_and_made_again)
 	cr_assert_eq(inode_of(fds[2]), inode_of(home_index_fd(daemon)));
 	cr_assert_eq(inode_of(fds[3]), inode_of(home_cursors_fd(daemon)));
 	cr_assert_eq(inode_of(fds[4]), inode_of(home_runtime_fd(daemon)));
-	home_close(&reader);
 }
 
 /* Moved aside to be examined later: nothing in such a directory tells it from the used one. */
@@ -248,7 +246,6 @@ Test(home, reader_leaves_a_directory_that_was_moved_aside)
 	cr_assert_eq(home_reopen(reader), 0);
 	cr_assert_str_eq(home_id(reader), home_id(daemon));
 	cr_assert_eq(inode_of(home_index_fd(reader)), inode_of(home_index_fd(daemon)));
-	home_close(&reader);
 }
 
 /* The runtime directory disappears: its login session ends, or a user removes it. */
@@ -265,7 +262,6 @@ Test(home, daemon_that_starts_again_makes_the_runtime_directory)
 	cr_assert_eq(home_reopen(reader), 0);
 	cr_assert_eq(home_runtime_fd(reader), known, "other threads know the descriptor");
 	cr_assert_eq(inode_of(known), inode_of(home_runtime_fd(daemon)));
-	home_close(&reader);
 }
 
 Test(home, reader_finds_a_runtime_directory_that_is_elsewhere_now)
@@ -281,7 +277,6 @@ Test(home, reader_finds_a_runtime_directory_that_is_elsewhere_now)
 	cr_assert_eq(home_reopen(reader), 0);
 	cr_assert_str_eq(home_runtime(reader), home_runtime(daemon));
 	cr_assert_eq(inode_of(home_runtime_fd(reader)), inode_of(home_runtime_fd(daemon)));
-	home_close(&reader);
 }
 
 /* Another user can create it before the daemon if all users may write to its parent. */
@@ -303,7 +298,6 @@ Test(home, runtime_directory_that_came_back_is_checked_as_well)
 	cr_assert_lt(home_reopen(reader), 0);
 	cr_assert_eq(home_check(daemon), ERR_MOVED);
 	cr_assert_eq(inode_of(home_runtime_fd(reader)), before, "others may write it");
-	home_close(&reader);
 }
 
 Test(home, a_link_that_is_turned_to_another_store_is_followed)
@@ -317,7 +311,7 @@ Test(home, a_link_that_is_turned_to_another_store_is_followed)
 	cr_assert_eq(mkdir(scratch_path("a"), 0700) | mkdir(scratch_path("a/b"), 0700), 0);
 	cr_assert_eq(symlink("../../one", scratch_path("a/b/store")), 0);
 	daemon = open_home(true);
-	struct home *reader = open_home(false);
+	CLEANUP(home_close) struct home *reader = open_home(false);
 	cr_assert_eq(home_take_role(daemon, HOME_REFLECTOR), 0);
 	cr_assert_eq(home_check(daemon), 0);
 	cr_assert_str_neq(home_id(reader), home_id(other));
@@ -326,8 +320,6 @@ Test(home, a_link_that_is_turned_to_another_store_is_followed)
 	cr_assert_eq(home_check(daemon), ERR_MOVED);
 	cr_assert_eq(home_reopen(reader), 0);
 	cr_assert_str_eq(home_id(reader), home_id(other));
-	home_close(&reader);
-	home_close(&daemon);
 }
 
 Test(home, start_makes_directories_that_are_missing)

@@ -12,7 +12,7 @@ static void make_guarded(int runtime_fd)
 /* Returns the result of a daemon's home_check() after DO_HARM. */
 static int check_after(void (*do_harm)(void))
 {
-	struct home *daemon = open_home(true);
+	CLEANUP(home_close) struct home *daemon = open_home(true);
 
 	cr_assert_eq(home_take_role(daemon, HOME_REFLECTOR), 0);
 	make_guarded(home_runtime_fd(daemon));
@@ -21,7 +21,6 @@ static int check_after(void (*do_harm)(void))
 	do_harm();
 	int r = home_check(daemon);
 	cr_assert(!r || strstr(err_text(r), home_path(daemon)), "%s", err_text(r));
-	home_close(&daemon);
 	return r;
 }
 

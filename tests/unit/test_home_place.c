@@ -30,10 +30,8 @@ static const char *make_place(const char *name, const char *with)
 static int start_in(const char *store)
 {
 	struct home_options options = {.create = true, .runtime_dir = scratch()};
-	struct home *home = NULL;
+	CLEANUP(home_close) struct home *home = NULL;
 	int r = home_open(store, &options, &home);
-
-	home_close(&home);
 	return r;
 }
 

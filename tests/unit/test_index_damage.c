@@ -21,13 +21,12 @@ struct file {
 static struct file file_open(void)
 {
 	struct stat st;
-	int fd = open(scratch_path("index/gen-1/data.mdb"), O_RDWR | O_CLOEXEC);
+	AUTO_FD int fd = open(scratch_path("index/gen-1/data.mdb"), O_RDWR | O_CLOEXEC);
 
 	cr_assert(fd >= 0 && fstat(fd, &st) == 0);
 	struct file file = {.size = (size_t)st.st_size};
 	file.bytes = mmap(NULL, file.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	cr_assert_neq(file.bytes, MAP_FAILED);
-	(void)close(fd);
 	return file;
 }
 
@@ -59,7 +58,7 @@ static void fill(void)
 static unsigned look(void)
 {
 	CLEANUP(txn_abort) struct txn *txn = NULL;
-	struct index_walk *walk = NULL;
+	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
 	struct index_entry entry;
 	struct bytes key;
 	unsigned failed = 0;
@@ -77,7 +76,6 @@ static unsigned look(void)
 	while ((r = index_walk_next(walk, &key, &entry)) == FOUND)
 		n++;
 	cr_assert(r == ERR_CORRUPT || n == NAMES / 3, "%d names", n);
-	index_walk_close(&walk);
 	return failed + (r < 0);
 }
 

@@ -158,7 +158,7 @@ Test(full_journal, full_map_aborts_and_goes_on_after_a_trim)
 /* One record a transaction until there is no room; the last seq. */
 static uint64_t fill(size_t size, unsigned *n)
 {
-	char *body = calloc(1, size);
+	AUTO_FREE char *body = calloc(1, size);
 	struct record record = {.feed = feed,
 		.uid = BYTES_LIT("u"),
 		.rv = BYTES_LIT("7"),
@@ -185,7 +185,6 @@ static uint64_t fill(size_t size, unsigned *n)
 	}
 	cr_assert_eq(r, ERR_MAP_FULL);
 	journal_abort(j);
-	free(body);
 	return last;
 }
 

@@ -26,11 +26,10 @@ static struct list *new_list(struct buf *out, size_t item_max)
 /* Pieces are copied: ASan detects reads outside of them. */
 static int feed_piece(struct list *list, const char *data, size_t size)
 {
-	char *copy = malloc(size ? size : 1);
+	AUTO_FREE char *copy = malloc(size ? size : 1);
 
 	memcpy(copy, data, size);
 	int r = list_feed(list, copy, size);
-	free(copy);
 	return r;
 }
 
@@ -102,12 +101,11 @@ Test(list, a_body_gives_the_same_items_byte_by_byte)
 
 static int cut(const char *body, size_t item_max, struct buf *out, struct list_page *ret_page)
 {
-	struct list *list = new_list(out, item_max);
+	CLEANUP(list_free) struct list *list = new_list(out, item_max);
 	int r = list_feed(list, body, strlen(body));
 
 	if (r == 0)
 		r = list_end(list, ret_page);
-	list_free(&list);
 	return r;
 }
 

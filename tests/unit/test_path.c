@@ -149,11 +149,10 @@ Test(path, keys_are_told_up_to_the_first_other_step)
 
 static bool is_within(const char *text, const char *subtree)
 {
-	struct path *path;
+	CLEANUP(path_free) struct path *path = NULL;
 
 	cr_assert_eq(path_parse(text, &path), 0);
 	bool within = path_is_within(path, bytes_str(subtree));
-	path_free(&path);
 	return within;
 }
 
@@ -238,13 +237,12 @@ static int put_text(void *arg, const struct value *value)
 
 static void assert_finds(const char *text, const char *wanted)
 {
-	struct buf found = BUF_INIT;
+	CLEANUP(buf_release) struct buf found = BUF_INIT;
 	CLEANUP(path_free) struct path *path = NULL;
 
 	cr_assert_eq(path_parse(text, &path), 0);
 	cr_assert_eq(path_eval(path, buf_bytes(&document), put_text, &found), 0);
 	cr_assert_str_eq(buf_cstr(&found), wanted, "%s: '%s'", text, buf_cstr(&found));
-	buf_release(&found);
 }
 
 Test(path, values_are_found_in_order, .init = set_up, .fini = tear_down)

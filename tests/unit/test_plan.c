@@ -31,7 +31,7 @@ static size_t count_in_order(
 		.terms = asked,
 		.n_terms = n_asked};
 	struct kinf_object object;
-	struct kinf_listing *list;
+	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	char last[40] = "";
 	size_t n = 0;
 	int r;
@@ -47,7 +47,6 @@ static size_t count_in_order(
 		n++;
 	}
 	cr_assert_eq(r, KINF_END);
-	kinf_list_close(&list);
 	return n;
 }
 

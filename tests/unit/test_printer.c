@@ -162,7 +162,6 @@ Test(printer, columns_are_those_of_a_table_column_definition)
 	cr_assert(strstr(buf_cstr(&out), "{\"name\":\"N\",\"type\":\"integer\",\"format\":\"\","
 					 "\"description\":\"Custom resource definition column (in "
 					 "JSONPath format): .spec.n\",\"priority\":1}"));
-	buf_release(&out);
 }
 
 Test(printer, a_row_is_the_same_whichever_rows_came_before_it)

@@ -458,5 +458,4 @@ Test(queue, structures_of_another_version_are_refused)
 	cr_assert_null(queue);
 	cr_assert_eq(kinf_queue_new(NULL, &queue), 0);
 	cr_assert_eq(kinf_queue_metrics(queue, &m), KINF_UNSUPPORTED);
-	kinf_queue_free(&queue);
 }

@@ -25,7 +25,7 @@ Test(ring_status, claim_and_tail_are_of_one_instant)
 	size_t size = ring_bytes(CAPACITY);
 	AUTO_FREE void *memory = aligned_alloc(128, size);
 	struct ring_status status = {.last_seq = 0};
-	struct ring_reader *reader = NULL;
+	CLEANUP(ring_detach) struct ring_reader *reader = NULL;
 	CLEANUP(ring_close) struct ring *ring = NULL;
 	pthread_t thread;
 
@@ -40,5 +40,4 @@ Test(ring_status, claim_and_tail_are_of_one_instant)
 		cr_assert_leq(status.claim - status.tail, CAPACITY);
 	}
 	(void)pthread_join(thread, NULL);
-	ring_detach(&reader);
 }

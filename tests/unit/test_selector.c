@@ -274,11 +274,10 @@ static void tear_down(void)
 
 static int match(parse_fn *parse, const char *text)
 {
-	struct selector *selector;
+	CLEANUP(selector_free) struct selector *selector = NULL;
 
 	cr_assert_eq(parse(text, &selector), 0, "%s", text);
 	int r = selector_match(selector, buf_bytes(&document));
-	selector_free(&selector);
 	return r;
 }
 

@@ -383,12 +383,11 @@ static const char pod[] = "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":
 static const char *written(int (*write)(struct bytes body, struct buf *out))
 {
 	static struct buf out;
-	struct buf body = body_of(pod);
+	CLEANUP(buf_release) struct buf body = body_of(pod);
 
 	buf_reset(&out);
 	int r = write(buf_bytes(&body), &out);
 	cr_assert_eq(r, 0, "%s", err_text(r));
-	buf_release(&body);
 	return buf_cstr(&out);
 }
 

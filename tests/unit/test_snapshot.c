@@ -337,7 +337,7 @@ static const char *read_pair(struct snapshot *reader)
 static void *read_pairs(void *arg)
 {
 	struct reading *reading = arg;
-	struct snapshot *reader = NULL;
+	CLEANUP(snapshot_close) struct snapshot *reader = NULL;
 
 	if (snapshot_open(reading->store, &reader) != 0)
 		reading->wrong = "no snapshot";
@@ -348,7 +348,6 @@ static void *read_pairs(void *arg)
 			reading->wrong = read_pair(reader);
 		reading->reads++;
 	}
-	snapshot_close(&reader);
 	return NULL;
 }
 

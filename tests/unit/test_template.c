@@ -243,8 +243,8 @@ Test(template, what_makes_no_sense_is_said_with_its_place)
 static const char *table_by(int (*parse)(const char *, struct columns **), const char *text)
 {
 	static struct buf out;
-	struct columns *columns = NULL;
-	struct table table = {0};
+	CLEANUP(columns_free) struct columns *columns = NULL;
+	CLEANUP(table_release) struct table table = {0};
 	int r = parse(text, &columns);
 
 	buf_reset(&out);
@@ -254,8 +254,6 @@ static const char *table_by(int (*parse)(const char *, struct columns **), const
 		r = columns_row(columns, buf_bytes(&bodies[i]), &table, &out);
 	if (r == 0)
 		r = table_settle(&table, &out);
-	table_release(&table);
-	columns_free(&columns);
 	return r < 0 ? err_text(r) : buf_cstr(&out);
 }
 

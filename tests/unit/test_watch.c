@@ -25,11 +25,10 @@ static struct watch_stream *new_watch(struct buf *out, size_t object_max)
 
 static int feed_piece(struct watch_stream *watch, const char *data, size_t size)
 {
-	char *copy = malloc(size ? size : 1);
+	AUTO_FREE char *copy = malloc(size ? size : 1);
 
 	memcpy(copy, data, size);
 	int r = watch_feed(watch, copy, size);
-	free(copy);
 	return r;
 }
 
