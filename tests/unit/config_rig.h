@@ -9,9 +9,8 @@
 static inline struct config *parse(const char *text)
 {
 	struct config *config = NULL;
-	int r = config_parse(text, strlen(text), "k.yaml", &config);
 
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(config_parse(text, strlen(text), "k.yaml", &config));
 	return config;
 }
 

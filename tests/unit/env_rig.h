@@ -30,14 +30,14 @@ static inline struct env *open_env(const char *name, enum env_mode mode)
 
 	(void)mkdir(path, 0700);
 	options.places = places_of();
-	int r = env_open(path, &options, &env);
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(env_open(path, &options, &env));
 	return env;
 }
 
 static inline void put(struct env *env, const char *key, size_t size)
 {
 	struct txn *txn = NULL;
+
 	void *place;
 
 	cr_assert_eq(txn_begin_write(env, &txn), 0);
@@ -57,6 +57,7 @@ static inline int open_code(const char *name, enum env_mode mode)
 		.places = places_of()};
 	CLEANUP(env_close) struct env *env = NULL;
 	int r = env_open(scratch_path(name), &options, &env);
+
 	return r;
 }
 

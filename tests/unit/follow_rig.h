@@ -8,7 +8,6 @@
 #define UNIT_FOLLOW_RIG_H
 
 #include "store/read/follow.h"
-#include "tests/unit/ok.h"
 #include "tests/unit/rig.h"
 
 #define FEEDS 2

@@ -10,9 +10,8 @@ static inline struct home *open_home(bool create)
 {
 	struct home_options options = {.create = create, .runtime_dir = create ? scratch() : NULL};
 	struct home *home = NULL;
-	int r = home_open(scratch_path("a/b/store"), &options, &home);
 
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(home_open(scratch_path("a/b/store"), &options, &home));
 	return home;
 }
 

@@ -21,10 +21,9 @@ static inline void setup(void)
 {
 	struct home_options how = {.create = true, .runtime_dir = scratch()};
 
-	cr_assert_eq(home_open(scratch(), &how, &rig.home), 0, "%s", err_text(-1));
+	OK(home_open(scratch(), &how, &rig.home));
 	cr_assert_eq(home_take_role(rig.home, HOME_PROCESSOR), 0);
-	cr_assert_eq(
-		index_create(rig.home, &small, rig.uuid, 0, &rig.index), 0, "%s", err_text(-1));
+	OK(index_create(rig.home, &small, rig.uuid, 0, &rig.index));
 }
 
 static inline void teardown(void)
@@ -51,7 +50,7 @@ static inline void put(const char *key, uint64_t seq, const struct index_term *o
 		.n_new = n_new,
 	};
 
-	cr_assert_eq(index_put(rig.index, &change), 0, "%s", err_text(-1));
+	OK(index_put(rig.index, &change));
 }
 
 /* The objects of a value as "key key ", with the count in front. */
@@ -111,18 +110,18 @@ static inline uint32_t define(const char *name)
 {
 	uint32_t id;
 
-	cr_assert_eq(index_define(rig.index, FEED, name, "a", &id), 0, "%s", err_text(-1));
+	OK(index_define(rig.index, FEED, name, "a", &id));
 	return id;
 }
 
 static inline void begin(void)
 {
-	cr_assert_eq(index_begin(rig.index), 0, "%s", err_text(-1));
+	OK(index_begin(rig.index));
 }
 
 static inline void commit(void)
 {
-	cr_assert_eq(index_commit(rig.index), 0, "%s", err_text(-1));
+	OK(index_commit(rig.index));
 }
 
 static inline uint64_t objects(void)

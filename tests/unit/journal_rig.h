@@ -16,17 +16,15 @@ static uint32_t feed;
 static inline void open_home(void)
 {
 	struct home_options options = {.create = true};
-	int r = home_open(scratch_path("store"), &options, &home);
 
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(home_open(scratch_path("store"), &options, &home));
 }
 
 static inline void open_writer(void)
 {
 	char reason[256];
-	int r = journal_open_write(home, &small, reason, &j);
 
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(journal_open_write(home, &small, reason, &j));
 }
 
 static inline struct feed_definition pods(void)
@@ -66,8 +64,7 @@ static inline uint64_t append(uint32_t to, enum record_type type, const char *ke
 	uint64_t seq = 0;
 
 	cr_assert_eq(journal_begin(j), 0);
-	int r = journal_append(j, &record, &seq);
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(journal_append(j, &record, &seq));
 	return seq;
 }
 

@@ -21,10 +21,8 @@ static inline void record_rig_open(struct record_rig *rig)
 	char reason[256];
 
 	*rig = (struct record_rig){0};
-	cr_assert_eq(home_open(scratch_path("store"),
-			     &(struct home_options){.create = true, .runtime_dir = scratch()},
-			     &rig->home),
-		0, "%s", err_text(-1));
+	OK(home_open(scratch_path("store"),
+		&(struct home_options){.create = true, .runtime_dir = scratch()}, &rig->home));
 	cr_assert_eq(home_take_role(rig->home, HOME_REFLECTOR), 0);
 	cr_assert_eq(
 		journal_open_write(rig->home, &(struct journal_options){.map_bytes = 64u << 20},

@@ -3,7 +3,6 @@
 
 #include "common/buf.h"
 #include "tests/unit/body.h"
-#include "tests/unit/ok.h"
 
 static const struct journal_options journal_options = {.map_bytes = 256u << 20};
 

@@ -2,7 +2,7 @@
 #include "tests/unit/small_store.h"
 
 #include "common/value/json.h"
-#include "tests/unit/ok.h"
+#include "tests/unit/unit.h"
 
 static uint64_t append(struct small_store *s, struct record *record)
 {

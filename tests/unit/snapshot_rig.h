@@ -4,8 +4,8 @@
 #define UNIT_SNAPSHOT_RIG_H
 
 #include "store/read/snapshot.h"
-#include "tests/unit/ok.h"
 #include "tests/unit/small_store.h"
+#include "tests/unit/unit.h"
 
 static const struct store_options checking = {.check = true};
 

@@ -2,7 +2,6 @@
 #include "tests/unit/tape.h"
 
 #include "common/array.h"
-#include "tests/unit/ok.h"
 
 struct cache cache;
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/ring/taken.h"
-#include "tests/unit/ok.h"
 #include "tests/unit/rig.h"
 
 #define PODS \

@@ -37,9 +37,8 @@ TestSuite(certificates, .init = set_up, .fini = tear_down);
 static struct certificates *open_certificates(void)
 {
 	struct certificates *certificates = NULL;
-	int r = certificates_new(&config, &certificates);
 
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(certificates_new(&config, &certificates));
 	return certificates;
 }
 

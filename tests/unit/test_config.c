@@ -30,15 +30,15 @@ TestSuite(config, .init = make_home, .fini = remove_home);
 static struct config *load(const struct config_flags *flags)
 {
 	struct config *config = NULL;
-	int r = config_load(flags, &config);
 
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(config_load(flags, &config));
 	return config;
 }
 
 static void write_file(const char *name, const char *text)
 {
 	AUTO_FD int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
 	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 }
 

@@ -6,7 +6,7 @@ static struct config *parsed(const char *text)
 {
 	struct config *c = NULL;
 
-	cr_assert_eq(config_parse(text, strlen(text), "kinf.yaml", &c), 0, "%s", err_text(-1));
+	OK(config_parse(text, strlen(text), "kinf.yaml", &c));
 	return c;
 }
 

@@ -103,7 +103,7 @@ Test(config_wildcard, flags_say_it_too)
 		.file = "/dev/null"};
 	CLEANUP(config_free) struct config *c = NULL;
 
-	cr_assert_eq(config_load(&flags, &c), 0, "%s", err_text(ERR_CONFIG));
+	OK(config_load(&flags, &c));
 	cr_assert_eq(c->n_feeds, 1);
 	cr_assert_str_eq(c->feeds[0].namespaces[0], "web");
 	cr_assert_eq(c->feeds[0].n_exclude, 2);

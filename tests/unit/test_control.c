@@ -18,7 +18,7 @@ static void control_test_begin(void)
 	cr_assert(mkdtemp(directory));
 	directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	cr_assert(directory_fd >= 0);
-	cr_assert_eq(control_open(directory_fd, NAME, &control), 0, "%s", err_text(-1));
+	OK(control_open(directory_fd, NAME, &control));
 }
 
 static void control_test_end(void)

@@ -13,9 +13,8 @@ static const struct follow_position positions[] = {{1, 7}, {4000000000u, UINT64_
 static void setup(void)
 {
 	struct home_options options = {.create = true, .runtime_dir = scratch()};
-	int r = home_open(scratch_path("store"), &options, &home);
 
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(home_open(scratch_path("store"), &options, &home));
 }
 
 static void teardown(void)
@@ -93,7 +92,7 @@ Test(cursor_file, a_folder_that_was_taken_away_is_made_or_found_again)
 	(void)snprintf(path, sizeof(path), "%s", folder);
 	cr_assert_eq(rmdir(path), 0);
 	cr_assert_eq(load("a"), NOT_FOUND);
-	cr_assert_eq(cursor_save(home, "a", uuid, positions, 2), 0, "%s", err_text(-1));
+	OK(cursor_save(home, "a", uuid, positions, 2));
 	cr_assert_eq(load("a"), FOUND);
 	cr_assert_eq(stat(path, &st), 0);
 	cr_assert_eq(st.st_mode & 07777, 0700);
@@ -250,7 +249,7 @@ static unsigned clean(uint64_t expiry_ns)
 		.uuid = uuid, .expiry_ns = expiry_ns, .steady_ns = proc_realtime_ns()};
 	unsigned removed;
 
-	cr_assert_eq(cursor_clean(home, &keeping, &removed), 0, "%s", err_text(-1));
+	OK(cursor_clean(home, &keeping, &removed));
 	return removed;
 }
 
@@ -260,7 +259,7 @@ static uint64_t least_of(const uint8_t journal[16], uint64_t expiry_ns, uint64_t
 		.uuid = journal, .expiry_ns = expiry_ns, .steady_ns = steady_ns};
 	uint64_t least;
 
-	cr_assert_eq(cursor_find_least(home, &keeping, &least), 0, "%s", err_text(-1));
+	OK(cursor_find_least(home, &keeping, &least));
 	return least;
 }
 
@@ -368,7 +367,7 @@ Test(cursor_file, a_link_in_the_way_of_a_temporary_file_is_never_followed)
 	(void)snprintf(name, sizeof(name), ".c.%d", (int)getpid());
 	cr_assert_eq(symlinkat(victim, home_cursors_fd(home), name), 0);
 	cr_assert_eq(symlinkat(victim, home_cursors_fd(home), "c"), 0);
-	cr_assert_eq(cursor_save(home, "c", uuid, positions, 1), 0, "%s", err_text(-1));
+	OK(cursor_save(home, "c", uuid, positions, 1));
 	cr_assert_eq(load("c"), FOUND);
 	AUTO_FD int fd = openat(home_cursors_fd(home), "victim", O_RDONLY | O_CLOEXEC);
 	cr_assert_eq(read(fd, text, sizeof(text)), 4);
@@ -379,6 +378,7 @@ Test(cursor_file, a_link_in_the_way_of_a_temporary_file_is_never_followed)
 Test(cursor_file, a_save_that_fails_leaves_the_old_one_and_no_other)
 {
 	struct cursor_file cursor;
+
 	cr_assert_eq(cursor_save(home, "c", uuid, positions, 1), 0);
 	cr_assert_eq(setenv("KINF_FAIL", "cursor.write:1:error", 1), 0);
 	cr_assert_eq(failpoint_setup(), 0);

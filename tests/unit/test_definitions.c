@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/unit/ok.h"
 #include "tests/unit/rig.h"
 
 static struct rig rig;

@@ -14,7 +14,7 @@ static void setup(void)
 {
 	struct home_options options = {.create = true, .runtime_dir = scratch()};
 
-	cr_assert_eq(home_open(scratch_path("store"), &options, &home), 0, "%s", err_text(-1));
+	OK(home_open(scratch_path("store"), &options, &home));
 	cr_assert_eq(doorbell_open(home, &bell), 0);
 }
 

@@ -256,7 +256,7 @@ Test(envs, a_map_of_any_size_is_opened_again)
 
 	(void)mkdir(scratch_path("e"), 0700);
 	for (int i = 0; i < 2; i++) {
-		cr_assert_eq(env_open(scratch_path("e"), &options, &env), 0, "%s", err_text(-1));
+		OK(env_open(scratch_path("e"), &options, &env));
 		put(env, "a", 10);
 		env_close(&env);
 	}
@@ -277,7 +277,7 @@ Test(envs, a_lower_size_of_the_map_is_that_of_the_next_readers_also)
 	(void)mkdir(scratch_path("e"), 0700);
 	for (size_t i = 0; i < 4; i++) {
 		options.map_bytes = sizes[i];
-		cr_assert_eq(env_open(scratch_path("e"), &options, &env), 0, "%s", err_text(-1));
+		OK(env_open(scratch_path("e"), &options, &env));
 		if (i != 2) /* this one is full */
 			put(env, i ? "a" : "b", i ? 1000 : 20u << 20);
 		env_close(&env);

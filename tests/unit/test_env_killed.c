@@ -32,7 +32,7 @@ static struct states states_make(void)
 	for (int i = 0; i < 5; i++) {
 		struct env *env = NULL;
 
-		cr_assert_eq(env_open(scratch_path("e"), &options, &env), 0, "%s", err_text(-1));
+		OK(env_open(scratch_path("e"), &options, &env));
 		put(env, "a", 10 + (size_t)i);
 		env_close(&env);
 		if (i < 2)
@@ -70,7 +70,7 @@ static size_t value_size(const char *name, enum env_mode mode)
 	CLEANUP(txn_abort) struct txn *txn = NULL;
 	struct bytes value;
 
-	cr_assert_eq(env_open(scratch_path(name), &options, &env), 0, "%s", err_text(-1));
+	OK(env_open(scratch_path(name), &options, &env));
 	cr_assert_eq(txn_begin_read(env, &txn), 0);
 	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("a"), &value), FOUND);
 	return value.size;

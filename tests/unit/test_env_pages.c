@@ -11,6 +11,7 @@ static long claimed; /* to LMDB: the size of the machine's pages; 0: the real on
 __attribute__((visibility("default"))) long sysconf(int name)
 {
 	static long (*real)(int);
+
 	Dl_info caller;
 
 	if (name == _SC_PAGESIZE && claimed && dladdr(__builtin_return_address(0), &caller) &&
@@ -76,7 +77,7 @@ static void check_once(size_t page)
 	char key[8];
 
 	cr_assert_eq(env_page_size(env), page);
-	cr_assert_eq(env_check(env), 0, "%s", err_text(-1));
+	OK(env_check(env));
 	cr_assert_eq(txn_begin_read(env, &txn), 0);
 	for (int i = 0; i < KEYS; i++) {
 		(void)snprintf(key, sizeof(key), "%02d", i);
@@ -108,7 +109,7 @@ Test(env_pages, a_file_of_a_machine_with_larger_pages_is_read_and_written)
 {
 	write_with_pages_of(32768);
 	check_keys(32768);
-	cr_assert_eq(write_keys(true), 0, "%s", err_text(-1));
+	OK(write_keys(true));
 	check_keys(32768);
 }
 
@@ -118,6 +119,6 @@ Test(env_pages, a_file_of_a_machine_with_smaller_pages_is_read_and_written)
 
 	write_with_pages_of((long)page);
 	check_keys(page);
-	cr_assert_eq(write_keys(true), 0, "%s", err_text(-1));
+	OK(write_keys(true));
 	check_keys(page);
 }

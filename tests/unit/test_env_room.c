@@ -22,8 +22,7 @@ static struct env *open_writemap(const char *name)
 	struct env *opened = NULL;
 
 	(void)mkdir(scratch_path(name), 0700);
-	int r = env_open(scratch_path(name), &in_place, &opened);
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(env_open(scratch_path(name), &in_place, &opened));
 	return opened;
 }
 

@@ -81,7 +81,7 @@ static void feed_event(struct watch_stream *watch, const char *type, const char 
 
 	buf_printf(&text, "{\"type\":\"%s\",\"object\":%s}\n", type, object);
 	memset(&work, 0, sizeof(work));
-	cr_assert_eq(watch_feed(watch, text.data, text.size), 0, "%s", err_text(-1));
+	OK(watch_feed(watch, text.data, text.size));
 	cr_expect_eq(work.parses, 1, "%s", type);
 	cr_expect_eq(work.parsed, strlen(object), "%s", type);
 	cr_expect_lt(

@@ -121,9 +121,8 @@ Test(exec, nothing_of_a_token_stays_in_memory)
 		'r' ^ VEIL, '-' ^ VEIL, '0' ^ VEIL, '7' ^ VEIL, '1' ^ VEIL, '5' ^ VEIL, 'x' ^ VEIL};
 	AUTO_FREE char *text = credential_text(veiled, sizeof(veiled));
 	struct exec_credential credential;
-	int r = exec_credential_read(bytes_str(text), V1, &credential);
 
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(exec_credential_read(bytes_str(text), V1, &credential));
 	explicit_bzero(text, 4096);
 	cr_assert_eq(
 		count_in_memory(veiled, sizeof(veiled)), 40, "in the credential, and nowhere else");
@@ -247,9 +246,7 @@ Test(exec, failure_is_remembered_for_a_while_and_the_next_run_may_succeed)
 
 static void shows_at(struct exec *exec, uint64_t now, uint64_t wall, const char *token)
 {
-	int r = settle_at(exec, now, wall);
-
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(settle_at(exec, now, wall));
 	cr_assert_str_eq(exec_credentials(exec)->token, token);
 }
 

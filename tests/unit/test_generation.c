@@ -39,9 +39,8 @@ TestSuite(generation, .init = open_folder, .fini = close_folder);
 static struct generation *create(void)
 {
 	struct generation *gen = NULL;
-	int r = generation_create(fd, &kind, &usual, uuid, &gen);
 
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(generation_create(fd, &kind, &usual, uuid, &gen));
 	return gen;
 }
 
@@ -68,6 +67,7 @@ static int read_code(int in, uint32_t number, bool copy)
 {
 	CLEANUP(generation_close) struct generation *gen = NULL;
 	int r = generation_open_read(in, &kind, number, copy ? NULL : &places, false, &gen);
+
 	return r;
 }
 
@@ -75,6 +75,7 @@ static int write_code(int in, uint32_t number)
 {
 	CLEANUP(generation_close) struct generation *gen = NULL;
 	int r = generation_open_write(in, &kind, &usual, number, &gen);
+
 	return r;
 }
 
@@ -369,7 +370,7 @@ Test(generation, another_one_needs_a_fifth_more_than_is_live)
 	cr_assert_eq(fstatvfs(fd, &disk), 0);
 	uint64_t room = (uint64_t)disk.f_bfree * disk.f_frsize;
 	cr_assert_eq(generation_require_room(fd, "index", 0), 0);
-	cr_assert_eq(generation_require_room(fd, "index", room / 2), 0, "%s", err_text(-ENOSPC));
+	OK(generation_require_room(fd, "index", room / 2));
 	cr_assert_eq(generation_require_room(fd, "index", room), -ENOSPC);
 	/* The next step depends on the caller: a compaction is not begun again. */
 	cr_assert(strstr(err_text(-ENOSPC), "are free: make room there"), "%s", err_text(-ENOSPC));

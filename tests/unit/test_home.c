@@ -52,8 +52,7 @@ static void *rush_in(void *arg)
 	CLEANUP(home_close) struct home *home = NULL;
 
 	(void)pthread_barrier_wait(&rush->barrier); /* any of them may be told */
-	int r = home_open(rush->store, &options, &home);
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(home_open(rush->store, &options, &home));
 	return NULL;
 }
 
@@ -83,8 +82,7 @@ static void *remove_again_and_again(void *arg)
 	for (int i = 0; i < 300; i++) {
 		struct home *home = NULL;
 
-		int r = home_open(rush->store, &options, &home);
-		cr_assert_eq(r, 0, "%s", err_text(r));
+		OK(home_open(rush->store, &options, &home));
 		home_remove_runtime(home);
 		home_close(&home);
 	}
@@ -283,6 +281,7 @@ Test(home, reader_finds_a_runtime_directory_that_is_elsewhere_now)
 Test(home, runtime_directory_that_came_back_is_checked_as_well)
 {
 	CLEANUP(home_close) struct home *daemon = open_home(true), *reader = open_home(false);
+
 	ino_t before = inode_of(home_runtime_fd(reader));
 
 	cr_assert_eq(home_take_role(daemon, HOME_REFLECTOR), 0);

@@ -366,15 +366,15 @@ Test(index, it_is_found_again_as_published_and_not_before)
 	put("o", 1, NULL, 0, NULL, 0);
 	cr_assert_eq(index_set_taken(rig.index, 5), 0);
 	commit();
-	cr_assert_eq(index_publish(rig.index, rig.home), 0, "%s", err_text(-1));
-	cr_assert_eq(index_open_read(rig.home, &reader), 0, "%s", err_text(-1));
+	OK(index_publish(rig.index, rig.home));
+	OK(index_open_read(rig.home, &reader));
 	cr_assert_eq(txn_begin_read(index_env(reader), &txn), 0);
 	cr_assert_eq(index_meta(reader, txn, &meta), 0);
 	cr_assert(meta.taken == 5 && !meta.building && !memcmp(meta.journal, rig.uuid, 16));
 	txn_abort(&txn);
 	index_close(&reader);
 	index_close(&rig.index);
-	cr_assert_eq(index_open_write(rig.home, &small, &rig.index), 0, "%s", err_text(-1));
+	OK(index_open_write(rig.home, &small, &rig.index));
 	cr_assert_str_eq(names("", ""), "o=1 ");
 	begin();
 	put("p", 6, NULL, 0, NULL, 0);

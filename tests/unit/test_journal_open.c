@@ -76,7 +76,7 @@ Test(journal, one_in_which_a_daemon_met_damage_is_begun_anew)
 
 	memcpy(uuid, journal_uuid(j), sizeof(uuid));
 	journal_close(&j);
-	cr_assert_eq(journal_note_damage(home, "checksum of record 7"), 0, "%s", err_text(-1));
+	OK(journal_note_damage(home, "checksum of record 7"));
 	cr_assert_eq(journal_open_write(home, &small, reason, &j), 0);
 	cr_assert_neq(memcmp(uuid, journal_uuid(j), sizeof(uuid)), 0);
 	cr_assert(strstr(reason, "checksum of record 7"), "%s", reason);
@@ -198,8 +198,7 @@ Test(journal, each_database_needs_its_own_pin_page_only)
 		strstr(err_text(ERR_LOCKED), "its index is not the one that its processor writes"),
 		"%s", err_text(ERR_LOCKED));
 	cr_assert_eq(home_check_all_pins(home), ERR_LOCKED);
-	int r = journal_open_read(home, NULL, &j);
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(journal_open_read(home, NULL, &j));
 	journal_close(&j);
 	cr_assert_eq(unlink(scratch_path("store/journal/gen-1/pins")), 0);
 	cr_assert_eq(journal_open_read(home, NULL, &j), ERR_LOCKED);
@@ -258,8 +257,7 @@ Test(journal, a_damaged_pin_page_is_noticed_by_its_writer)
 			"%s", err_text(ERR_MOVED));
 		open_again();
 	}
-	cr_assert_eq(journal_check(j, home), 0, "%s", err_text(ERR_MOVED));
+	OK(journal_check(j, home));
 	journal_close(&j);
-	int r = journal_open_read(home, NULL, &j);
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(journal_open_read(home, NULL, &j));
 }

@@ -32,8 +32,7 @@ static int parse(const char *json)
 static const char *write_back(int indent)
 {
 	buf_reset(&text);
-	int r = json_write(buf_bytes(&body), indent, &text);
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(json_write(buf_bytes(&body), indent, &text));
 	return buf_cstr(&text);
 }
 
@@ -413,6 +412,7 @@ static void assert_with(const char *json, const struct json_options *options, co
 Test(json, dropped_paths_never_reach_the_output)
 {
 	struct path *paths[3];
+
 	cr_assert_eq(path_parse("metadata.managedFields", &paths[0]), 0);
 	cr_assert_eq(path_parse("metadata.annotations['a.b/c']", &paths[1]), 0);
 	cr_assert_eq(path_parse("status", &paths[2]), 0);
@@ -553,6 +553,7 @@ Test(json, one_item_of_a_document_is_written)
 Test(json, output_keeps_to_its_limit)
 {
 	static const char json[] = "[\"0123456789\",\"<23456789\",{\"a\":[]},12]";
+
 	cr_assert_eq(parse(json), 0);
 	size_t size = strlen(write_back(0));
 	for (size_t limit = 1; limit < size + 80; limit++) {
@@ -579,9 +580,8 @@ static struct json_identity identity_of(const char *json)
 	struct json_identity identity = {0};
 
 	buf_reset(&body);
-	cr_assert_eq(json_parse(parser, bytes_str(json),
-			     &(struct json_options){.identity = &identity}, &body),
-		0, "%s", err_text(-1));
+	OK(json_parse(
+		parser, bytes_str(json), &(struct json_options){.identity = &identity}, &body));
 	return identity;
 }
 

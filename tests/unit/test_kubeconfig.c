@@ -44,8 +44,7 @@ static const char *config_of(const char *name, const char *cluster, const char *
 static void load(const char *path, const char *context)
 {
 	kubeconfig_free(&c);
-	int r = kubeconfig_load(path, context, &c);
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(kubeconfig_load(path, context, &c));
 }
 
 static void good(const char *cluster, const char *user)

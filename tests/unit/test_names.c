@@ -3,7 +3,6 @@
 #include "store/read/names.h"
 
 #include "store/env/env.h"
-#include "tests/unit/ok.h"
 #include "tests/unit/rig.h"
 
 #define OBJECTS 300

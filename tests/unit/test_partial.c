@@ -51,7 +51,7 @@ Test(partial, a_file_system_that_gives_all_files_to_another_user_takes_the_resul
 		return;
 	cr_assert_eq(chmod(scratch(), 0777), 0);
 	(void)setfsuid(OTHER);
-	cr_assert_eq(make_result(scratch_path("result")), 0, "%s", err_text(-EPERM));
+	OK(make_result(scratch_path("result")));
 	(void)setfsuid(0);
 	cr_assert_eq(access(scratch_path("result"), F_OK), 0);
 }

@@ -12,7 +12,7 @@ TestSuite(pins, .init = setup, .fini = teardown, .timeout = 60);
 static struct child start_with(const char *failpoints)
 {
 	cr_assert_eq(setenv("KINF_FAIL", failpoints, 1), 0);
-	cr_assert_eq(failpoint_setup(), 0, "%s", err_text(-1));
+	OK(failpoint_setup());
 	return start();
 }
 

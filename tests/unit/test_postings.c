@@ -88,7 +88,7 @@ Test(postings, they_are_what_the_changes_make_of_them)
 			changes[n++] =
 				(struct change_posting){.object = id, .delta = growing ? 1 : -1};
 		}
-		cr_assert_eq(change(term, false, changes, n), 0, "%s", err_text(-1));
+		OK(change(term, false, changes, n));
 		(void)assert_holds(term, held[term]);
 	}
 	for (uint64_t term = 1; term <= TERMS; term++)

@@ -116,7 +116,7 @@ static void chosen(const struct kubeconfig *config, const char *host, const char
 	struct proxy proxy;
 	char text[256] = "";
 
-	cr_assert_eq(proxy_choose(config, host, "6443", &proxy), 0, "%s", err_text(0));
+	OK(proxy_choose(config, host, "6443", &proxy));
 	if (proxy.url)
 		(void)snprintf(text, sizeof(text), "%s %s %s", proxy.url, proxy.name, proxy.source);
 	cr_assert_str_eq(text, wanted);

@@ -72,10 +72,8 @@ static void let_it_hold(void)
 
 static void check(uint64_t seconds)
 {
-	int r = readers_check(readers, pair_env(rig.pair), pair_journal_env(rig.pair), rig.p.stats,
-		seconds * 1000000000);
-
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(readers_check(readers, pair_env(rig.pair), pair_journal_env(rig.pair), rig.p.stats,
+		seconds * 1000000000));
 }
 
 /* ---- files of others ---------------------------------------------------- */

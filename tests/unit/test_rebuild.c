@@ -4,7 +4,6 @@
 #include "store/env/generation.h"
 #include "store/journal/journal_copy.h"
 #include "tests/unit/journal_damage.h"
-#include "tests/unit/ok.h"
 #include "tests/unit/page_rig.h"
 #include "tests/unit/rig.h"
 
@@ -94,11 +93,11 @@ Test(rebuild, what_is_not_ours_among_the_generations_stops_nobody)
 	scratch_write(scratch_path("store/index/gen-1/data.mdb.copy"), "x");
 	scratch_write(scratch_path("store/index/gen-7"), "x");
 	pair_close(&rig.pair);
-	cr_assert_eq(pair_open(&rig.p, "a test", &rig.pair), 0, "%s", err_text(-1));
+	OK(pair_open(&rig.p, "a test", &rig.pair));
 	EXPECT(rig_under(&rig, feed, "node", "n1"), "a/1");
 	cr_assert_neq(access(scratch_path("store/index/gen-1/data.mdb"), F_OK), 0);
 	pair_close(&rig.pair);
-	cr_assert_eq(pair_open(&rig.p, "a test", &rig.pair), 0, "%s", err_text(-1));
+	OK(pair_open(&rig.p, "a test", &rig.pair));
 	cr_assert_neq(access(scratch_path("store/index/gen-8"), F_OK), 0, "of the others all go");
 	rig_record(&rig, feed, RECORD_ADDED, "c/3", on("n1"));
 	rig_settle(&rig);
@@ -311,8 +310,7 @@ Test(rebuild, a_compacted_journal_leaves_old_places_in_the_index_until_that_is_c
 	rig_restart(&rig);
 	cr_assert_eq(pair_find_old_places(rig.pair), FOUND);
 	pair_close(&rig.pair);
-	int r = index_compact(rig.p.home, NULL, NULL, NULL);
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(index_compact(rig.p.home, NULL, NULL, NULL));
 	rig_settle(&rig);
 	cr_assert_eq(pair_find_old_places(rig.pair), NOT_FOUND);
 }
@@ -331,7 +329,6 @@ Test(rebuild, a_copy_of_the_index_reads_the_journal_by_page)
 	cr_assert_eq(journal_open_read(rig.p.home, NULL, &journal), 0);
 	env_expect_random(journal_env(journal), false);
 	cr_assert_eq(txn_begin_read(journal_env(journal), &txn), 0);
-	int r = index_compact(rig.p.home, NULL, NULL, NULL);
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(index_compact(rig.p.home, NULL, NULL, NULL));
 	cr_assert(txn_reads_by_page(txn));
 }

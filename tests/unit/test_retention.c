@@ -55,9 +55,8 @@ static void set_up(struct world *world, uint64_t time_ns)
 static uint64_t target(struct world *world)
 {
 	struct trim_goal goal = {0};
-	int r = retention_goal(world->retention, UINT64_MAX, false, &goal);
 
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(retention_goal(world->retention, UINT64_MAX, false, &goal));
 	return goal.target;
 }
 
@@ -171,8 +170,7 @@ static int hold_all(struct world *world)
 static bool trimming_warns(struct trimming *trimming, int64_t seconds)
 {
 	later_s += seconds;
-	int r = trimming_plan(trimming, UINT64_MAX, false);
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(trimming_plan(trimming, UINT64_MAX, false));
 	return trimming->readers_unknown;
 }
 

@@ -40,16 +40,15 @@ static void on_decided(void *context, const struct auth_decision *decision)
 static void open_auth(uint64_t keep_ns)
 {
 	auth_close(&auth);
-	cr_assert_eq(auth_open(&(struct auth_options){.config = config,
-				       .metrics = shared.metrics,
-				       .runtime_fd = runtime_fd,
-				       .owner = 1000,
-				       .has_group = true,
-				       .group = 50,
-				       .self = true,
-				       .keep_ns = keep_ns},
-			     &auth),
-		0, "%s", err_text(-1));
+	OK(auth_open(&(struct auth_options){.config = config,
+			     .metrics = shared.metrics,
+			     .runtime_fd = runtime_fd,
+			     .owner = 1000,
+			     .has_group = true,
+			     .group = 50,
+			     .self = true,
+			     .keep_ns = keep_ns},
+		&auth));
 }
 
 static void set_up(void)

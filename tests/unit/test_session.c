@@ -136,8 +136,7 @@ static void run(struct world *world)
 	}
 	cr_assert_eq(world->ends, 1);
 	cr_assert_eq(http_poll(world->shared.http, 10, NULL, 0), 0);
-	int r = recorder_flush(world->recorder);
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(recorder_flush(world->recorder));
 	cr_assert_eq(recorder_error(world->recorder, &text), 0);
 }
 

@@ -39,13 +39,6 @@ static unsigned dice(unsigned sides)
 	return (random_state >> 8) % sides;
 }
 
-#define OK(call) \
-	do { \
-		int ok_ = (call); \
-		cr_assert_eq(ok_, 0, "%s: %d %s | %s", #call, ok_, err_text(ok_), \
-			w.kinf ? kinf_error(w.kinf) : ""); \
-	} while (0)
-
 /* ---- the store ---------------------------------------------------------- */
 
 static uint32_t feed_of(const struct pod *pod)

@@ -27,7 +27,7 @@ static void define(struct fixture *f, uint32_t id, const char *name, const char 
 {
 	struct index_definition d = {.id = id, .feed = 1, .name = name, .paths = paths};
 
-	cr_assert_eq(terms_add(f->terms, &d), 0, "%s", err_text(ERR_SYNTAX));
+	OK(terms_add(f->terms, &d));
 }
 
 /* All terms as "id:value " one behind the other. */

@@ -54,8 +54,7 @@ static struct files start(int64_t step)
 	struct files files;
 
 	step_s = step;
-	int r = tls_make_certificates(directory, names, 2);
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(tls_make_certificates(directory, names, 2));
 	read_text(TLS_CA_CERTIFICATE, files.ca);
 	read_text(TLS_CERTIFICATE, files.server);
 	return files;

@@ -4,8 +4,8 @@
 #include <time.h>
 
 #include "reader/kinf.h"
-#include "tests/unit/ok.h"
 #include "tests/unit/small_store.h"
+#include "tests/unit/unit.h"
 
 #define LONG_MS 20000 /* never reached: the tests end before, or fail */
 

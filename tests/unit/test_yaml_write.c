@@ -12,8 +12,7 @@ static char *written(const char *json)
 	struct buf yaml = BUF_INIT;
 
 	body_put(json, &body);
-	int r = yaml_write(buf_bytes(&body), false, &yaml);
-	cr_assert_eq(r, 0, "%s", err_text(r));
+	OK(yaml_write(buf_bytes(&body), false, &yaml));
 	(void)buf_cstr(&yaml);
 	cr_assert_eq(buf_error(&yaml), 0);
 	return (char *)yaml.data;
