@@ -175,8 +175,7 @@ def kept(workspace, simulator):
 
 
 def settle(simulator, store):
-    store.configure(whole("pods"), **QUICK).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), **QUICK)
     simulator.wait_watching("pods")
 
 

@@ -22,8 +22,7 @@ from harness.store import Store, whole
 def full(simulator, store):
     """A store in use with 300 pods, some of them with a past."""
     simulator.create("pods", 300, size=3000)
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), retention={"time": "1h"}).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", indexes={"node": "spec.nodeName"}), retention={"time": "1h"})
     simulator.touch("pods", 100)
     simulator.delete_many("pods", 20)
     store.wait_equal(simulator, "pods")
@@ -353,9 +352,7 @@ def test_a_restored_store_gets_the_group_of_its_configuration(simulator, workspa
     """A backup has no group; the daemons give the files to the group in kinf.yaml."""
     full.kinf("restore", make(full, "file"), full.directory / "restored", check=True)
     other = another(full, full.directory / "restored", workspace)
-    other.configure(whole("pods"), group="nogroup")
-    other.daemons()
-    other.wait_equal(simulator, "pods")
+    other.start(simulator, whole("pods"), group="nogroup")
     gid = grp.getgrnam("nogroup").gr_gid
 
     def given():
@@ -370,8 +367,7 @@ def test_a_restored_store_gets_the_group_of_its_configuration(simulator, workspa
 def test_the_backup_has_no_removed_values(simulator, store):
     mark = "dGhlLXNlY3JldC1vZi10aGUtYmFja3Vw"
     simulator.put("secrets", {"metadata": {"name": "s", "namespace": "web"}, "data": {"key": mark}, "type": "Opaque"})
-    store.configure(whole("secrets"), whole("pods")).daemons()
-    store.wait_equal(simulator, "secrets")
+    store.start(simulator, whole("secrets"), whole("pods"))
     store.configure(whole("pods"))
     store.kinf("reload", check=True)
     eventually(lambda: store.kinf("get", "secrets").status != 0)

@@ -128,8 +128,7 @@ def test_values_that_were_trimmed_are_gone(simulator, store):
     keys = list(simulator.truth("pods"))
     for key in keys[::7]:
         simulator.patch("pods", key, {"metadata": {"annotations": {"note": OLD}}})
-    store.configure(whole("pods"), retention={"time": "1s"}).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), retention={"time": "1s"})
     for key in keys[::7]:
         simulator.patch("pods", key, {"metadata": {"annotations": {"note": "new"}}})
     store.wait_equal(simulator, "pods")

@@ -75,8 +75,7 @@ def test_an_empty_address_is_not_the_default_one(tmp_path):
 
 def test_an_unknown_resource_is_reported_and_other_feeds_work(simulator, store):
     simulator.create("pods", 3)
-    _, reflector = store.configure(whole("pods"), whole("gadgets.test.io")).daemons()
-    store.wait_equal(simulator, "pods")
+    _, reflector = store.start(simulator, whole("pods"), whole("gadgets.test.io"))
     reflector.wait_log("gadgets")
     # The feed is in kinf.yaml already: readers get the reason, not the advice to add the feed.
     for command in (["get"], ["describe"], ["index"], ["wait", "--timeout", "100ms"]):
@@ -193,8 +192,7 @@ def test_keys_that_need_a_restart_are_reported_and_keep_their_values(simulator, 
 def test_a_file_that_the_command_line_names_goes_before_the_environment(simulator, store):
     """`kinf get --config FILE` read the store of $KINF_STORE, without a word."""
     simulator.create("pods", 3)
-    store.configure("pods").daemons()
-    store.wait_synced("pods")
+    store.start_synced("pods")
     file = store.directory / "other.yaml"
     file.write_text(f"store: {store.path}\nruntimeDir: {store.runtime}\nfeeds: [{{resource: pods}}]\n")
     nowhere = str(store.directory / "nowhere")

@@ -22,9 +22,7 @@ SOCKETS = ("control.reflector", "control.processor")
 def running(simulator, store):
     """A store with both daemons and 20 pods."""
     simulator.create("pods", 20)
-    store.configure(whole("pods"))
-    store.daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
     store.wait_live("pods")
     return store
 
@@ -387,8 +385,7 @@ def test_metrics_have_the_numbers_of_the_status(simulator, running):
 
 def test_metrics_of_a_cluster_that_is_away_find_no_fault_in_the_store(simulator, store):
     simulator.create("pods", 3)
-    store.configure(whole("pods"), backoff={"min": "10ms", "max": "100ms"}).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), backoff={"min": "10ms", "max": "100ms"})
     store.stop()
     simulator.down()
     store.daemons()

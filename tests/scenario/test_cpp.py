@@ -31,8 +31,7 @@ def world(shared):
     simulator = shared.simulator()
     simulator.put("pods", [front(number) for number in range(3)] + [pod("back-0", "shop", "back", "n2")])
     store = shared.store(simulator=simulator)
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"})).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", indexes={"node": "spec.nodeName"}))
     return simulator, store
 
 
@@ -69,8 +68,7 @@ def test_an_event_whose_callback_threw_comes_again(world, installed, programs):
 
 def test_the_example_counts_the_pods_of_nodes(simulator, store, installed, programs):
     simulator.put("pods", [front(number) for number in range(3)])
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"})).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", indexes={"node": "spec.nodeName"}))
     nodes = store.process("nodes", [programs["nodes"]], installed.env).start()
     eventually(lambda: nodes.out == "n1: 3 pods, 3 running\n")
     simulator.put("pods", front(1, "Pending"))
@@ -83,7 +81,6 @@ def test_the_example_counts_the_pods_of_nodes(simulator, store, installed, progr
 
 
 def test_the_example_names_the_index_that_is_missing(simulator, store, installed, programs):
-    store.configure(whole("pods")).daemons()
-    store.wait_synced("pods")
+    store.start_synced(whole("pods"))
     result = run_command([programs["nodes"]], {**store.env, **installed.env})
     assert result.status == 1 and "node" in result.stderr and "index" in result.stderr, result

@@ -26,9 +26,7 @@ def sound(shared):
     simulator = shared.simulator()
     simulator.create("pods", 120, size=1500)
     store = shared.store(simulator=simulator)
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), mapSize="64MiB")
-    daemons = store.daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods", indexes={"node": "spec.nodeName"}), mapSize="64MiB")
     simulator.touch("pods", 40)
     simulator.delete_many("pods", 10)
     store.wait_equal(simulator, "pods")
@@ -126,9 +124,7 @@ def test_readers_of_broken_small_files_fail_cleanly(sound, damaged, name, text):
 def closed(simulator, store):
     """A store of 60 pods. Its daemons have stopped in order."""
     simulator.create("pods", 60)
-    store.configure(whole("pods"), mapSize="64MiB")
-    daemons = store.daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods"), mapSize="64MiB")
     for process in reversed(daemons):
         process.stop()
     return store
@@ -206,9 +202,7 @@ def test_a_file_that_is_spoiled_under_running_daemons_is_made_again(simulator, s
 def killed(simulator, store):
     """A store whose daemons were killed during changes of objects."""
     simulator.create("pods", 200, size=3000)
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), mapSize="64MiB")
-    daemons = store.daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods", indexes={"node": "spec.nodeName"}), mapSize="64MiB")
     simulator.touch("pods", 50)
     store.wait_equal(simulator, "pods")
     for process in daemons:
@@ -467,9 +461,7 @@ def test_the_ring_of_the_daemons_is_no_fault_of_a_copy(simulator, killed):
 def test_readers_and_servers_of_a_copy_leave_the_daemons_of_the_original_alone(simulator, store):
     """Both have the same id, and name the same runtime directory."""
     simulator.create("pods", 20)
-    store.configure(whole("pods"), serve={"listen": ["unix"]})
-    daemons = store.daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods"), serve={"listen": ["unix"]})
     for process in reversed(daemons):
         assert process.stop() == 0
     store.copy(store.directory / "copy")
@@ -624,9 +616,7 @@ def test_a_copy_that_lacks_a_page_names_what_lacks(simulator, killed):
 
 def test_a_copy_taken_while_daemons_write_is_never_read_wrongly(simulator, store):
     simulator.create("pods", 300, size=3000)
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), mapSize="64MiB", retention={"time": "1s", "size": "1MiB"})
-    store.daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", indexes={"node": "spec.nodeName"}), mapSize="64MiB", retention={"time": "1s", "size": "1MiB"})
     simulator.churn("pods", 1000, 0)
     for number in range(6):
         copy = store.directory / f"copy-{number}"
@@ -670,8 +660,7 @@ def test_a_follower_of_a_store_that_an_older_copy_replaced_begins_again(simulato
     """The events after the copy got the numbers of others, already handled by the follower."""
     simulator.create("pods", 20)
     simulator.create("configmaps", 20)
-    daemons = store.configure(whole("pods"), whole("configmaps")).daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods"), whole("configmaps"))
     store.wait_equal(simulator, "configmaps")
     copy = store.copy(store.directory / "copy")
     for _ in range(3):
@@ -716,8 +705,7 @@ def test_followers_that_slept_while_an_older_copy_replaced_the_store_begin_again
     """When they go on, the journal has other events under their numbers, and has grown beyond them."""
     simulator.create("pods", 20)
     simulator.create("nodes", 5)
-    daemons = store.configure(whole("pods"), whole("nodes"), retention={"time": "1h"}).daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods"), whole("nodes"), retention={"time": "1h"})
     follower = store.follower("watch", "pods", "-o", "json", "--old")
     informer = store.process("informer", [program("programs/informer"), "pods", "--cursor", "mine"]).start()
     eventually(lambda: '"SYNC"' in follower.out and '"sync"' in informer.out)
@@ -760,8 +748,7 @@ def test_followers_that_slept_while_an_older_copy_replaced_the_store_begin_again
 def test_an_older_journal_that_is_put_beside_its_index_is_listed_anew(simulator, store):
     """Else the journal would grow beyond the index before a processor is started."""
     simulator.create("pods", 20)
-    daemons = store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods"))
     for daemon in reversed(daemons):
         assert daemon.stop() == 0
     copy, lineage = store.copy(store.directory / "copy"), store.lineage()
@@ -814,8 +801,7 @@ def shown_by_informer(informer):
 
 def test_a_damaged_cursor_file_is_reported(simulator, store):
     simulator.create("pods", 5)
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
     cursor = store.path / "cursors" / "c1"
     for text in ("", "kinf-cursor 1\n", "kinf-cursor 9\nend\n", "\0" * 100):
         cursor.write_text(text)

@@ -49,8 +49,7 @@ def test_columns_are_aligned_as_kubectls(imported):
 def test_parts_of_kinds_that_are_not_fed_are_left_out(simulator, store):
     simulator.put("pods", pod("a"))
     simulator.put("nodes", {"metadata": {"name": "n1"}})
-    store.configure("nodes").daemons()
-    store.wait_live("nodes")
+    store.start_live("nodes")
     text = store.kinf("describe", "nodes", "n1", check=True).stdout
     assert "Non-terminated Pods" not in text and "Events" not in text and "Lease" not in text, text
     store.configure("nodes", "pods")
@@ -61,8 +60,7 @@ def test_parts_of_kinds_that_are_not_fed_are_left_out(simulator, store):
 def test_controls_in_an_object_do_nothing(simulator, store):
     """Tabs and line feeds align and break as in kubectl, with \\r for a carriage return."""
     simulator.put("pods", pod("a", annotations={"evil": "\x1b[2Jx\tz\r", "key\x1b": "v", "eight": "\x9b2J"}, images=("i\x1b]0;t\x07",)))
-    store.configure(whole("pods")).daemons()
-    store.wait_live("pods")
+    store.start_live(whole("pods"))
     text = store.kinf("describe", "pods", "web/a", check=True).stdout
     assert not re.search("[\x07\x1b\x80-\x9f]", text) and re.search(r"\^\[\[2Jx +z\\r$", text, re.M) and r"\u009b2J" in text, text
     table = store.kinf("get", "pods", "-o", "custom-columns=A:.metadata.annotations.eight,B:.metadata.annotations.evil", check=True).stdout
@@ -73,8 +71,7 @@ def test_the_last_versions_are_shown_with_what_changed(simulator, store):
     """A pod with 200 changes used to have 200 lines without the changed fields."""
     simulator.put("pods", pod("a"))
     simulator.put("pods", pod("b"))
-    store.configure(whole("pods")).daemons()
-    store.wait_live("pods")
+    store.start_live(whole("pods"))
     for number in range(14):
         simulator.patch("pods", "web/a", {"metadata": {"annotations": {"n": str(number), **({f"k{i:03}": "v" for i in range(60)} if number == 12 else {})}}})
     eventually(lambda: "kinf history pods web/a" in store.kinf("describe", "pods", "web/a").stdout)
@@ -91,8 +88,7 @@ def test_the_last_versions_are_shown_with_what_changed(simulator, store):
 
 def test_a_deleted_object_is_described_with_its_history(simulator, store):
     simulator.put("pods", pod("a"))
-    store.configure(whole("pods")).daemons()
-    store.wait_live("pods")
+    store.start_live(whole("pods"))
     simulator.touch("pods", 1)
     simulator.delete("pods", "web/a")
     eventually(lambda: store.kinf("get", "pods", "web/a").status == 1)

@@ -73,8 +73,7 @@ def machine(shared, tmp_path_factory):
     simulator = shared.simulator()
     simulator.put("pods", [pod(f"front-{i}", "web", "shop", f"node-{i % 2}") for i in range(4)])
     store = shared.store(simulator=simulator)
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), retention={"time": "1h"}).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", indexes={"node": "spec.nodeName"}), retention={"time": "1h"})
     simulator.patch("pods", "web/front-0", {"status": {"phase": "Failed"}})
     store.wait_equal(simulator, "pods")
     programs = shared.directory / "programs"

@@ -116,8 +116,7 @@ def test_a_feed_that_went_back_is_replaced_over_a_restart(aggregated):
 
 def test_a_cluster_that_went_back_in_time_gets_a_new_journal(simulator, store):
     change, restore = rewrite_history(simulator, "pods", pod)
-    store.configure(whole("pods"), whole("services")).daemons()
-    store.wait_synced("pods")
+    store.start_synced(whole("pods"), whole("services"))
     change()
     store.wait_equal(simulator, "pods")
     follower = store.follower("watch", "pods", "-o", "json", "--old", "--cursor", "mine")

@@ -79,8 +79,7 @@ def wait_reports(reports, *numbers):
 
 def test_controller_keeps_one_report_for_each_pod_that_is_not_ready(simulator, store, reports, example):
     simulator.put("pods", [pod_of(i, ready=i % 2 == 0) for i in range(6)] + [pod_of(9, False, "n2")])
-    store.configure(whole("pods")).daemons()
-    store.wait_synced("pods")
+    store.start_synced(whole("pods"))
     controller = example("controller", "n1", reports).start()
     wait_reports(reports, 1, 3, 5)
     eventually(lambda: (reports / "web_p1").read_text() == "web/p1 is not ready: Pending\n")
@@ -100,8 +99,7 @@ def test_controller_keeps_one_report_for_each_pod_that_is_not_ready(simulator, s
 
 def test_controller_retries_a_report_that_failed(simulator, store, reports, example):
     simulator.put("pods", pod_of(1, ready=True))
-    store.configure(whole("pods")).daemons()
-    store.wait_synced("pods")
+    store.start_synced(whole("pods"))
     controller = example("controller", "n1", reports).start()
     eventually(lambda: "synced" in controller.out)
     away = reports.rename(store.directory / "away")
@@ -123,8 +121,7 @@ def test_controller_retries_a_report_that_failed(simulator, store, reports, exam
 
 def test_exporter_prints_the_metrics_of_one_snapshot(simulator, store, tmp_path, installed, examples):
     simulator.put("pods", [pod("a", "web"), pod("b", "shop", node='odd"\\node', phase="Pending")])
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
 
     def export(*arguments):
         result = run_command([examples["exporter"], *arguments], {**store.env, **installed.env})
@@ -154,8 +151,7 @@ def test_exporter_prints_the_metrics_of_one_snapshot(simulator, store, tmp_path,
 
 
 def test_exporter_without_the_feed_leaves_the_old_file(simulator, store, tmp_path, example):
-    store.configure(whole("services")).daemons()
-    store.wait_synced("services")
+    store.start_synced(whole("services"))
     (tmp_path / "kinf.prom").write_text("old\n")
     exporter = example("exporter", tmp_path / "kinf.prom").start()
     assert exporter.wait() == 1
@@ -175,8 +171,7 @@ def lines_of(follower):
 def test_follower_killed_at_any_time_prints_each_change(simulator, store, example):
     choice = random.Random(5)
     simulator.put("pods", [pod(f"p{i}") for i in range(5)])
-    store.configure(whole("pods")).daemons()
-    store.wait_synced("pods")
+    store.start_synced(whole("pods"))
     follower = example("follower", "pods", "archive").start()
     eventually(lambda: (store.path / "cursors/archive").exists())
     changes = []

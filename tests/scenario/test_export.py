@@ -101,8 +101,7 @@ def test_nothing_is_printed_where_nothing_is_watched_yet(simulator, store):
 def test_an_entry_of_the_configuration_that_is_no_feed_yet_is_named(simulator, store):
     """Else the export would seem to be whole."""
     simulator.create("pods", 5)
-    _, reflector = store.configure(whole("pods"), whole("gadgets.test.io")).daemons()
-    store.wait_equal(simulator, "pods")
+    _, reflector = store.start(simulator, whole("pods"), whole("gadgets.test.io"))
     reflector.wait_log("gadgets")
     exported = store.kinf("export")
     assert exported.status == 0 and len(exported.json["items"]) == 5

@@ -47,9 +47,7 @@ def lines_of(process, *words):
 
 
 def test_a_feed_of_a_missing_resource_begins_when_the_resource_appears(simulator, store):
-    store.configure(whole("pods"), whole(GADGETS), **QUICK)
-    _, reflector = store.daemons()
-    store.wait_live("pods")
+    _, reflector = store.start_live(whole("pods"), whole(GADGETS), **QUICK)
     waiting = wait_state(store, GADGETS, "error")
     assert "no resource" in waiting["lastError"] and waiting["synced"] is False, waiting
     eventually(lambda: feeds_of(store)[GADGETS]["retries"] > 2)
@@ -135,8 +133,7 @@ def test_objects_stay_when_the_server_loses_their_resource(simulator, store):
 def test_wait_tells_that_its_feed_was_removed_and_goes_on_when_it_is_back(simulator, store, condition):
     simulator.put("pods", pod("first"))
     target = int(simulator.rv) + 5
-    store.configure(whole("pods"), whole("nodes"), **QUICK).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), whole("nodes"), **QUICK)
     waiting = store.follower("wait", "pods", "--for", condition.replace("TARGET", str(target)), name="kinf-wait")
     store.configure(whole("nodes"), **QUICK)
     store.kinf("reload", check=True)
@@ -221,8 +218,7 @@ def test_a_namespace_that_was_never_listed_is_not_called_empty(simulator, store)
 @pytest.mark.parametrize("command", [["get", "pods"], ["get", "pods", "b"], ["log", "pods"], ["describe", "pods", "b"]])
 def test_a_namespace_that_no_feed_has_is_named(simulator, store, command):
     simulator.put("pods", pod("a"))
-    store.configure(whole("pods", namespaces=["web", "shop"])).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", namespaces=["web", "shop"]))
     result = store.kinf(*command, "-n", "db")
     assert "note: no feed of pods has the namespace 'db': add it to 'namespaces'" in result.stderr, result
     assert "no feed of pods" not in store.kinf(*command, "-n", "shop").stderr

@@ -85,9 +85,7 @@ def test_a_run_without_faults_counts_no_error(simulator, store):
 
 def test_status_reports_what_the_daemons_use_and_where_followers_are(simulator, store):
     simulator.create("pods", 5)
-    store.configure("pods")
-    processor, reflector = store.daemons()
-    store.wait_live("pods")
+    processor, reflector = store.start_live("pods")
     follower = store.follower("watch", "pods", "-o", "name", "--cursor", "mine", name="follower")
 
     def cursors():

@@ -17,8 +17,7 @@ def odd(shared):
     simulator = shared.simulator()
     simulator.put("widgets", odd_widget())
     store = shared.store(simulator=simulator)
-    store.configure(whole("widgets")).daemons()
-    store.wait_synced("widgets")
+    store.start_synced(whole("widgets"))
     return simulator, store
 
 

@@ -70,9 +70,7 @@ def test_files_are_as_long_as_what_they_hold_while_daemons_run_and_after_kills(s
 
 def test_files_are_short_even_if_a_daemon_is_killed_while_it_starts(simulator, store):
     simulator.create("pods", 10)
-    store.configure(whole("pods"))
-    store.daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
     for process in store.processes:
         process.kill()
     watched = Watched(store.path)

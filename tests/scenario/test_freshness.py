@@ -216,9 +216,7 @@ def test_a_frozen_server_makes_no_contact(simulator, store, following):
 def test_a_server_that_stays_silent_when_asked_again_is_not_live(simulator, store):
     simulator.settings(bookmarkMs=3600000)
     simulator.create("pods", 3)
-    store.configure("pods", timeouts={"silence": "2s"}, **QUICK)
-    _, reflector = store.daemons()
-    store.wait_live("pods")
+    _, reflector = store.start_live("pods", timeouts={"silence": "2s"}, **QUICK)
     simulator.process.send(signal.SIGSTOP)
     try:
         assert "does not answer when it is asked again" in stale(store)["lastError"]

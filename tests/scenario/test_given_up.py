@@ -23,8 +23,7 @@ OLDEST, GIVEN_UP, CLOSED = 256, 384, 2**64 - 1  # in the pin page (store/FORMAT.
 @pytest.fixture
 def pods(simulator, store):
     simulator.create("pods", 1000, size=3000)
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
     return store
 
 

@@ -130,8 +130,7 @@ def test_lists_from_a_stale_server_cache_are_repeated_with_pauses(simulator, sto
 def test_a_garbled_event_is_repaired_by_later_answers(simulator, store):
     """The feed refuses an event with a changed byte, or stores its content; later answers repair it."""
     simulator.put("pods", pod("a"))
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
     simulator.wait_watching("pods")
     simulator.fault(verb="watch", resource="pods", garbleAt=3)
     simulator.touch("pods")
@@ -150,9 +149,7 @@ def test_c46_a_forbidden_feed_says_so_and_keeps_its_objects(simulator, store):
     simulator.create("pods", 5)
     simulator.create("nodes", 1)
     simulator.fault(verb="list", resource="nodes", status=403, body=status(403, "Forbidden", 'nodes is forbidden: User "u" cannot list'))
-    store.configure(whole("pods"), whole("nodes"))
-    _, reflector = store.daemons()
-    store.wait_equal(simulator, "pods")
+    _, reflector = store.start(simulator, whole("pods"), whole("nodes"))
     state = eventually(lambda: store.feed_status("nodes")["state"] == "forbidden" and store.feed_status("nodes"))
     assert "cannot list" in state["lastError"]
     refused = store.kinf("get", "nodes")
@@ -171,8 +168,7 @@ def test_c46_a_forbidden_feed_says_so_and_keeps_its_objects(simulator, store):
 
 def test_c47_a_feed_of_a_lost_resource_is_gone_and_keeps_its_objects(simulator, store):
     simulator.create("widgets", 3)
-    store.configure(whole("widgets")).daemons()
-    store.wait_equal(simulator, "widgets")
+    store.start(simulator, whole("widgets"))
     simulator.wait_watching("widgets.example.com")
     truth = store.objects("widgets")
     simulator.fault(path="widgets", status=404, body="404 page not found\n", headers={"Content-Type": "text/plain"})
@@ -264,9 +260,7 @@ def test_c67_a_restart_knows_the_oversized_object(simulator, store):
     large = "x" * 100_000
     quick = {"backoff": {"min": "10ms", "max": "20ms"}}
     simulator.put("pods", [pod("small"), pod("large")])
-    store.configure(whole("pods"), maxObjectSize="64KiB", **quick)
-    processor, reflector = store.daemons()
-    store.wait_live("pods")
+    processor, reflector = store.start_live(whole("pods"), maxObjectSize="64KiB", **quick)
     simulator.patch("pods", "web/large", {"spec": {"nodeName": large}})
     reflector.wait_log("feed_object_unreadable .*web/large")
     simulator.patch("pods", "web/small", {"spec": {"nodeName": "n2"}})

@@ -39,8 +39,7 @@ def leftovers(store):
 def test_an_export_of_feeds_that_overlap_can_be_imported(simulator, store):
     """Both feeds print the object. It is there once in the new store."""
     simulator.create("pods", 20)
-    store.configure(whole("pods"), {**whole("pods"), "name": "again"}).daemons()
-    store.wait_live("pods")
+    store.start_live(whole("pods"), {**whole("pods"), "name": "again"})
     store.wait_live("again")
     exported = store.directory / "exported.json"
     exported.write_text(store.kinf("export", check=True).stdout)
@@ -89,8 +88,7 @@ def test_an_export_can_be_imported(simulator, store):
 def test_the_appliable_export_can_be_imported_also(simulator, store):
     """Objects without uid and resourceVersion."""
     simulator.create("pods", 20)
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
     exported = store.kinf("export", check=True).stdout
     for name in ("one", "two"):
         target = store.directory / name
@@ -180,8 +178,7 @@ def test_a_reflector_takes_it_for_another_cluster(simulator, store):
     """Imported objects are never mistaken for the cluster's: a new journal begins."""
     simulator.create("pods", 5)
     store.kinf("import", write(store, [pod("ghost", resourceVersion="999999")]), "--store", store.path, check=True)
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -207,8 +204,7 @@ def test_an_interruption_leaves_nothing(store, number):
 def test_rebuild_index_without_the_processor(simulator, store):
     """Also with another configuration: a feed missing there keeps its indexes."""
     simulator.create("pods", 50)
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"})).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", indexes={"node": "spec.nodeName"}))
     node = "node-1"
     found = store.kinf("get", "pods", "--index", f"node={node}", "-o", "name", check=True).stdout
     store.stop()

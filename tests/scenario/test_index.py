@@ -35,9 +35,7 @@ def fill(simulator):
 @pytest.fixture
 def indexed(simulator, store):
     fill(simulator)
-    store.configure(whole("pods", indexes=INDEXES))
-    daemons = store.daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods", indexes=INDEXES))
     return daemons
 
 
@@ -101,9 +99,7 @@ def test_several_conditions_are_joined_by_and(simulator, store, indexed):
 def test_a_compound_value_with_another_number_of_parts_is_refused(simulator, store):
     """It found nothing, without an error."""
     simulator.create("pods", 3)
-    store.configure(whole("pods", indexes=INDEXES))
-    store.daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", indexes=INDEXES))
     for value, parts in (("node-1", 1), ("node-1,Running,x", 3), ("node-1\\,Running", 1)):
         for command in ("get", "watch"):
             refused = store.kinf(command, "pods", "--index", f"node-phase={value}")
@@ -113,8 +109,7 @@ def test_a_compound_value_with_another_number_of_parts_is_refused(simulator, sto
 
 def test_commas_and_backslashes_in_compound_values_are_escaped(simulator, store):
     simulator.put("pods", pod("odd", node="a,b\\c"))
-    store.configure(whole("pods", indexes=INDEXES)).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", indexes=INDEXES))
     (line,) = store.kinf("index", "pods", "node-phase", check=True).stdout.splitlines()
     assert line == "a\\,b\\\\c,Running\t1"
     assert list(store.objects("pods", "--index", "node-phase=" + line.rsplit("\t", 1)[0])) == ["web/odd"]
@@ -130,8 +125,7 @@ def test_values_of_any_length_and_type_are_indexed(simulator, store):
     simulator.put("pods", {**pod("four"), "spec": {"priority": 9, "flag": False, "list": [1, 2]}})
     paths = {"k": "metadata.annotations.k", "priority": "spec.priority", "flag": "spec.flag", "none": "spec.none",
              "map": "spec.map", "list": "spec.list[*]"}
-    store.configure(whole("pods", indexes=paths)).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", indexes=paths))
     assert list(store.objects("pods", "--index", f"k={long_one}")) == ["web/one"]
     assert list(store.objects("pods", "--index", f"k={long_two}")) == ["web/two"]
     values = {n: store.kinf("index", "pods", n, check=True).stdout for n in paths}
@@ -170,8 +164,7 @@ def redefine(store, indexes, processes):
 
 def test_indexes_are_added_and_removed_on_sighup(simulator, store):
     fill(simulator)
-    daemons = store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods"))
     simulator.wait_watching("pods")
     simulator.forget_requests()
     redefine(store, INDEXES, daemons)
@@ -331,9 +324,7 @@ def test_sort_by_pages_through_objects_in_the_order_of_a_field(simulator, store,
 
 def test_a_sorted_continue_token_expires_with_the_history(simulator, store):
     simulator.create("pods", 20)
-    store.configure(whole("pods"), retention={"time": "1s"})
-    store.daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), retention={"time": "1s"})
     page = store.kinf("get", "pods", "--sort-by", "metadata.uid", "--limit", "5", "-o", "json", check=True).json
     token = page["metadata"]["continue"]
 
@@ -351,9 +342,7 @@ def test_field_selectors_apply_default_values_to_indexed_fields(simulator, store
         if number % 3 < 2:
             body["spec"]["hostNetwork"] = number % 3 == 1
         simulator.put("pods", body)
-    store.configure(whole("pods", indexes={"host": "spec.hostNetwork", "alias": "spec.host"}))
-    store.daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", indexes={"host": "spec.hostNetwork", "alias": "spec.host"}))
     every = {f"p-{number}" for number in range(6)}
     for selector, wanted in (
         ("spec.hostNetwork=false", every - {"p-1", "p-4"}),

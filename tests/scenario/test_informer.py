@@ -17,9 +17,7 @@ def ends_equal(simulator, process, lines=lambda process: process.lines):
 
 def fill(simulator, store, **settings):
     simulator.create("pods", 40)
-    store.configure(whole("pods"), **settings)
-    daemons = store.daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods"), **settings)
     return daemons
 
 

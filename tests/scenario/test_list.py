@@ -26,8 +26,7 @@ def queries(simulator, verb, resource="pods"):
 
 def test_c01_paged_list_then_watch_from_its_version(simulator, store):
     simulator.create("pods", 1200)
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
     simulator.wait_watching("pods")
     lists = queries(simulator, "list")
     assert [q["limit"] for q in lists] == ["500"] * 3 and "continue" not in lists[0]
@@ -48,14 +47,12 @@ def test_c54_watches_ask_for_no_compression(simulator, store):
 
 def test_page_size_is_the_configured_one(simulator, store):
     simulator.create("pods", 7)
-    store.configure(whole("pods", pageSize=3)).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", pageSize=3))
     assert [q["limit"] for q in queries(simulator, "list")] == ["3"] * 3
 
 
 def test_an_empty_collection_is_synced(simulator, store):
-    store.configure("pods").daemons()
-    store.wait_synced("pods")
+    store.start_synced("pods")
     assert store.kinf("get", "pods", "-o", "count", check=True).stdout == "0\n"
     assert store.objects("pods") == {}
     simulator.put("pods", pod("a"))
@@ -68,16 +65,14 @@ def test_c04_a_list_without_items_is_empty(simulator, store, items):
         verb="list", resource="pods", count=1,
         body=f'{{"kind":"PodList","apiVersion":"v1","metadata":{{"resourceVersion":"1"}},{items}}}',
     )
-    store.configure("pods").daemons()
-    store.wait_synced("pods")
+    store.start_synced("pods")
     assert store.objects("pods") == {}
 
 
 def test_c02_c03_items_without_a_kind_get_it_from_their_list(simulator, store):
     simulator.put("pods", pod("a"))
     simulator.create("widgets", 1)
-    store.configure("pods", whole("widgets")).daemons()
-    store.wait_synced("pods")
+    store.start_synced("pods", whole("widgets"))
     store.wait_equal(simulator, "widgets")
     (found,) = store.objects("pods").values()
     assert (found["kind"], found["apiVersion"]) == ("Pod", "v1")
@@ -87,8 +82,7 @@ def test_c05_a_list_without_a_version_is_refused(simulator, store):
     """A watch without a version would not begin at the state of the list."""
     simulator.put("pods", pod("a"))
     simulator.fault(verb="list", resource="pods", count=1, body='{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}')
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
     simulator.wait_watching("pods")
     assert {"resourceVersion" in q for q in queries(simulator, "watch")} == {True}
 
@@ -112,8 +106,7 @@ def test_an_interrupted_page_is_requested_again(simulator, store):
     """The pages before it are not requested again, since the token is still valid."""
     simulator.create("pods", 50)
     simulator.fault(verb="list", resource="pods", after=2, count=1, cutAt=300)
-    store.configure(whole("pods", pageSize=20)).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", pageSize=20))
     lists = queries(simulator, "list")
     assert len(lists) == 4 and lists[2] == lists[3], lists
     store.verify()
@@ -182,8 +175,7 @@ def peak_kb(process):
 
 def test_a_relist_of_unchanged_objects_writes_nothing(simulator, store):
     simulator.create("pods", 30)
-    _, reflector = store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    _, reflector = store.start(simulator, whole("pods"))
     before = store.last_event("pods")
     reflector.stop()
     # The server has forgotten the watch's version, but no pod has changed.
@@ -199,9 +191,7 @@ def test_a_relist_of_unchanged_objects_writes_nothing(simulator, store):
 
 def test_c57_a_relist_finds_added_changed_and_deleted_objects(simulator, store):
     simulator.create("pods", 30)
-    store.configure(whole("pods"))
-    processor, reflector = store.daemons()
-    store.wait_equal(simulator, "pods")
+    processor, reflector = store.start(simulator, whole("pods"))
     follower = store.follower("watch", "pods", "-o", "json")
     eventually(lambda: "SYNC" in follower.out)
     before = simulator.truth("pods")
@@ -227,8 +217,7 @@ def test_c57_a_relist_finds_added_changed_and_deleted_objects(simulator, store):
 
 def test_readers_keep_the_old_state_during_a_relist(simulator, store):
     simulator.create("pods", 60)
-    _, reflector = store.configure(whole("pods", pageSize=20)).daemons()
-    store.wait_equal(simulator, "pods")
+    _, reflector = store.start(simulator, whole("pods", pageSize=20))
     old = store.objects("pods")
     reflector.stop()
     simulator.touch("pods")
@@ -248,9 +237,7 @@ def test_readers_keep_the_old_state_during_a_relist(simulator, store):
 
 def test_a_killed_relist_loses_and_repeats_no_event(simulator, store):
     simulator.create("pods", 60)
-    store.configure(whole("pods", pageSize=20))
-    processor, reflector = store.daemons()
-    store.wait_equal(simulator, "pods")
+    processor, reflector = store.start(simulator, whole("pods", pageSize=20))
     follower = store.follower("watch", "pods", "-o", "json")
     eventually(lambda: "SYNC" in follower.out)
     before = simulator.truth("pods")
@@ -391,8 +378,7 @@ def test_namespaced_and_selecting_feeds_follow_changes(simulator, store):
 def test_merged_namespaces_come_in_key_order(simulator, store):
     for namespace in ("a", "a-b", "b"):
         simulator.put("pods", pod("x", namespace))
-    store.configure(whole("pods", namespaces=["b", "a-b", "a"])).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", namespaces=["b", "a-b", "a"]))
     # By "namespace/": "a-b/" sorts before "a/".
     assert list(store.objects("pods")) == ["a-b/x", "a/x", "b/x"]
     # The plan is of the first feed with the term.
@@ -406,8 +392,7 @@ def test_merged_namespaces_come_in_key_order(simulator, store):
 
 def test_dropped_fields_are_not_stored(simulator, store):
     simulator.put("pods", pod("a", managedFields=[{"manager": "m"}], annotations={"x/y": "1", "keep": "2"}))
-    store.configure("pods", {"resource": "pods", "name": "less", "drop": ["metadata.annotations['x/y']", "spec"]}).daemons()
-    store.wait_synced("pods")
+    store.start_synced("pods", {"resource": "pods", "name": "less", "drop": ["metadata.annotations['x/y']", "spec"]})
     store.wait_synced("less")
     assert "managedFields" not in store.objects("pods")["web/a"]["metadata"]
     less = store.objects("less")["web/a"]

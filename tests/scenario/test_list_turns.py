@@ -41,8 +41,7 @@ def test_a_dozen_lists_that_hang_hold_up_no_other(simulator, store):
 
 def test_a_feed_that_was_live_lists_before_new_ones(simulator, store):
     simulator.create("pods", 5)
-    store.configure("pods", listConcurrency=1, recheck="200ms").daemons()
-    store.wait_live("pods")
+    store.start_live("pods", listConcurrency=1, recheck="200ms")
     simulator.fault(verb="list", delayMs=200)
     store.configure("pods", *add_kinds(simulator, [f"things{n:02}" for n in range(15)]), listConcurrency=1, recheck="200ms")
     simulator.forget_requests()

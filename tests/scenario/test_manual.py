@@ -101,8 +101,7 @@ def filled(shared):
     simulator = shared.simulator()
     simulator.put("pods", [pod(f"front-{i}", phase="Pending") for i in range(3)] + [pod("back-0", "shop", "back", "n2")])
     store = shared.store(simulator=simulator)
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"})).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", indexes={"node": "spec.nodeName"}))
     simulator.patch("pods", "web/front-0", {"status": {"phase": "Running"}})
     store.wait_equal(simulator, "pods")
     return store

@@ -15,9 +15,7 @@ GUARD = {"holdMassDelete": {"share": "50%", "pause": "700ms"}}
 def listed(simulator, store):
     """100 pods in the store, and the stopped reflector."""
     simulator.create("pods", 100)
-    store.configure(whole("pods"), **GUARD)
-    _, reflector = store.daemons()
-    store.wait_equal(simulator, "pods")
+    _, reflector = store.start(simulator, whole("pods"), **GUARD)
     reflector.stop()
     return reflector
 

@@ -57,8 +57,7 @@ def pages(shared):
     """(of `kinf metrics`, of kinf-serve): their output while daemons run, a client watches and a cursor exists."""
     simulator = shared.simulator("--pods", "20")
     store = shared.store(simulator=simulator)
-    store.configure(whole("pods"), serve={"listen": ["unix"], "auth": "open", "metrics": "127.0.0.1:0"}).daemons()
-    store.wait_synced("pods")
+    store.start_synced(whole("pods"), serve={"listen": ["unix"], "auth": "open", "metrics": "127.0.0.1:0"})
     start(store)
     server = Server(store)
     eventually(lambda: ("metrics", "http") in server.addresses())
@@ -145,8 +144,7 @@ def test_the_documented_file_says_that_the_store_is_gone(store, tmp_path):
 
 def test_a_cursor_whose_history_is_gone_is_reported(simulator, store):
     simulator.create("pods", 100, size=3000)
-    store.configure(whole("pods"), retention={"time": "1h", "size": "1MiB"}).daemons()
-    store.wait_synced("pods")
+    store.start_synced(whole("pods"), retention={"time": "1h", "size": "1MiB"})
     follower = store.follower("watch", "pods", "--cursor", "mine")
     eventually(lambda: (store.path / "cursors/mine").exists())
     assert follower.stop() == 0

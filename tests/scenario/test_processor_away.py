@@ -17,9 +17,7 @@ from harness.store import whole
 @pytest.fixture
 def filled(simulator, store):
     simulator.create("pods", 40)
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"}))
-    daemons = store.daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods", indexes={"node": "spec.nodeName"}))
     return daemons
 
 

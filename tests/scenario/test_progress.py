@@ -27,8 +27,7 @@ def full(shared):
     simulator = shared.simulator()
     simulator.create("pods", 300)
     store = shared.store("", simulator)
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
     for process in store.processes:
         process.stop()
     return store

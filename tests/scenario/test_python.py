@@ -36,9 +36,7 @@ def world(shared):
     simulator.create("pods", PODS, namespaces=3)
     simulator.put("widgets.example.com", odd_widget())
     indexes = {"node": "spec.nodeName", "node-phase": ["spec.nodeName", "status.phase"]}
-    store.configure(whole("pods", indexes=indexes), whole("widgets.example.com"))
-    store.daemons()
-    store.wait_synced("pods")
+    store.start_synced(whole("pods", indexes=indexes), whole("widgets.example.com"))
     store.wait_synced("widgets.example.com")
     return simulator, store
 

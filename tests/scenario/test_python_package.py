@@ -42,8 +42,7 @@ def env(shared, site):
     del pods[2]["spec"]["nodeName"]
     simulator.put("pods", pods)
     store = shared.store(simulator=simulator)
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
     return {**store.env, **environment(site), "KINF_LIBRARY": "", "PYTHONPATH": str(site)}
 
 

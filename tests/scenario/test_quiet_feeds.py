@@ -13,8 +13,7 @@ def quiet(simulator, store):
     """A feed of pods whose watches are opened again every few seconds; nodes move the cluster's version on."""
     simulator.settings(bookmarkMs=0)
     simulator.create("pods", 30, namespaces=3)
-    store.configure(whole("pods", pageSize=10), watchTimeout="2s").daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", pageSize=10), watchTimeout="2s")
     simulator.wait_watching("pods")
     return next(process for process in store.processes if "kinf-reflector" in process.name)
 

@@ -116,8 +116,7 @@ def test_the_command_line_names_feeds_as_well():
 
 
 def test_a_store_knows_the_groups_of_custom_resources(simulator, store):
-    store.configure("wd").daemons()
-    store.wait_live("wd")
+    store.start_live("wd")
     given = rules(store.kinf("config", "rbac"))
     assert given == [{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": READ}, IDENTITY, COLUMNS]
 

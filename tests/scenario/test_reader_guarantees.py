@@ -21,9 +21,7 @@ NOBODY = 65534
 
 def fill(simulator, store, **settings):
     simulator.create("pods", 40)
-    store.configure(whole("pods"), **settings)
-    daemons = store.daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods"), **settings)
     return daemons
 
 
@@ -136,9 +134,7 @@ def test_another_user_is_refused_with_a_sentence(simulator, store, another_user,
 
 def test_the_reader_group_follows_with_a_cursor(simulator, store, another_user):
     simulator.create("pods", 10)
-    store.configure(whole("pods"), group=grp.getgrgid(NOBODY).gr_name)
-    daemons = store.daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods"), group=grp.getgrgid(NOBODY).gr_name)
     kinf, program_ = readable(store, "kinf"), readable(store, "programs/informer")
     count = run_command([*another_user, kinf, "get", "pods", "-o", "count"], store.env)
     assert count.stdout.strip() == "10", count

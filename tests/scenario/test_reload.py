@@ -23,8 +23,7 @@ QUICK = {"min": "10ms", "max": "20ms"}
 def reflector(simulator, store):
     """A reflector watching a feed of 30 pods."""
     simulator.create("pods", 30)
-    _, reflector = store.configure(whole("pods"), backoff=QUICK).daemons()
-    store.wait_equal(simulator, "pods")
+    _, reflector = store.start(simulator, whole("pods"), backoff=QUICK)
     simulator.wait_watching("pods")
     simulator.touch("pods")  # a broken watch with an event is opened again at once
     store.wait_equal(simulator, "pods")

@@ -27,9 +27,7 @@ BOOTS = "0123456789abcdef" * 2, "fedcba9876543210" * 2
 def filled(simulator, store):
     """(processor, reflector) with 100 pods listed and watched."""
     simulator.create("pods", 40)
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"}))
-    daemons = store.daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods", indexes={"node": "spec.nodeName"}))
     simulator.wait_watching("pods")
     simulator.forget_requests()
     return daemons

@@ -19,8 +19,7 @@ QUICK = {"min": "10ms", "max": "20ms"}
 @pytest.fixture
 def reflector(simulator, store):
     simulator.create("pods", PODS)
-    _, reflector = store.configure(whole("pods"), backoff=QUICK).daemons()
-    store.wait_equal(simulator, "pods")
+    _, reflector = store.start(simulator, whole("pods"), backoff=QUICK)
     simulator.wait_watching("pods")
     simulator.forget_requests()
     return reflector

@@ -18,8 +18,7 @@ def store_status(store):
 
 def test_files_stay_bounded_under_churn(simulator, store):
     simulator.create("pods", 300, size=4000)
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), retention={"time": "300ms", "size": "64MiB"}).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", indexes={"node": "spec.nodeName"}), retention={"time": "300ms", "size": "64MiB"})
 
     def rounds(count):
         for _ in range(count):
@@ -41,8 +40,7 @@ def test_files_stay_bounded_under_churn(simulator, store):
 
 def test_log_from_an_event_that_is_no_longer_kept_says_so(simulator, store):
     simulator.create("pods", 10)
-    store.configure(whole("pods"), retention={"time": "100ms", "size": "64MiB"}).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), retention={"time": "100ms", "size": "64MiB"})
     simulator.touch("pods")
     store.wait_equal(simulator, "pods")
     eventually(lambda: store_status(store)["horizon"] >= 12)
@@ -58,8 +56,7 @@ def test_log_from_an_event_that_is_no_longer_kept_says_so(simulator, store):
 
 def test_a_cursor_holds_history(simulator, store):
     simulator.create("pods", 50)
-    store.configure(whole("pods"), retention={"time": "100ms", "size": "64MiB"}).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), retention={"time": "100ms", "size": "64MiB"})
     first = store.follower("watch", "pods", "-o", "json", "--old", "--cursor", "slow", name="first")
     eventually(lambda: "SYNC" in first.out)
     assert first.stop() == 0
@@ -86,8 +83,7 @@ def test_an_expired_cursor_holds_nothing_and_is_removed(simulator, store):
     """One cursor was written a year ago, the other by a clock a year ahead. Neither holds history;
     the reflector removes the old one."""
     simulator.create("pods", 50)
-    store.configure(whole("pods"), retention={"time": "100ms", "size": "64MiB"}, cursorExpiry="1h").daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), retention={"time": "100ms", "size": "64MiB"}, cursorExpiry="1h")
     follower = store.follower("watch", "pods", "-o", "json", "--cursor", "c")
     eventually(lambda: "SYNC" in follower.out)
     follower.stop()
@@ -110,8 +106,7 @@ def test_an_expired_cursor_holds_nothing_and_is_removed(simulator, store):
 
 def test_the_size_limit_trims_beyond_cursors(simulator, store):
     simulator.create("pods", 100, size=3000)
-    store.configure(whole("pods"), retention={"time": "1h", "size": "1MiB"}).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), retention={"time": "1h", "size": "1MiB"})
     follower = store.follower("watch", "pods", "-o", "json", "--cursor", "slow")
     eventually(lambda: "SYNC" in follower.out)
     follower.stop()
@@ -129,9 +124,7 @@ def test_the_size_limit_trims_beyond_cursors(simulator, store):
 def test_the_size_limit_counts_records_of_earlier_reflectors(simulator, store):
     """Each run of the reflector writes less than retention.size, all runs together much more."""
     simulator.create("pods", 100, size=3000)
-    store.configure(whole("pods"), retention={"time": "1h", "size": "1MiB"})
-    _, reflector = store.daemons()
-    store.wait_equal(simulator, "pods")
+    _, reflector = store.start(simulator, whole("pods"), retention={"time": "1h", "size": "1MiB"})
     for _ in range(6):
         for _ in range(2):
             simulator.touch("pods")
@@ -148,8 +141,7 @@ def test_the_size_limit_counts_records_of_earlier_reflectors(simulator, store):
 def test_the_size_limit_holds_after_bursts(simulator, store):
     """Each burst writes four times retention.size; the file does not grow with the number of bursts."""
     simulator.create("pods", 1000, size=3000)
-    store.configure(whole("pods"), retention={"time": "1h", "size": "1MiB"}).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), retention={"time": "1h", "size": "1MiB"})
 
     def trimmed():
         status = store_status(store)
@@ -167,9 +159,7 @@ def test_the_size_limit_holds_after_bursts(simulator, store):
 @pytest.mark.parametrize("point", ["journal.trim:2:kill", "journal.trimmed:1:kill"])
 def test_trimming_resumes_after_a_kill(simulator, store, point):
     simulator.create("pods", 100)
-    store.configure(whole("pods"), retention={"time": "100ms", "size": "64MiB"})
-    processor, reflector = store.daemons()
-    store.wait_equal(simulator, "pods")
+    processor, reflector = store.start(simulator, whole("pods"), retention={"time": "100ms", "size": "64MiB"})
     reflector.kill()
     simulator.touch("pods")
     reflector.env["KINF_FAIL"] = point

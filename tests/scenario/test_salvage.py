@@ -49,9 +49,7 @@ def copy_slowly(store, simulator, target):
 @pytest.fixture
 def running(simulator, store):
     simulator.create("pods", 300, size=6000)
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), "nodes", mapSize="64MiB")
-    store.daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", indexes={"node": "spec.nodeName"}), "nodes", mapSize="64MiB")
     return store
 
 

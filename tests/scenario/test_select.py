@@ -39,8 +39,7 @@ def store(shared):
     simulator = shared.simulator()
     simulator.put("pods", [made(number) for number in range(12)])
     store = shared.store(simulator=simulator)
-    store.configure(whole("pods", indexes={"ready": READY})).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", indexes={"ready": READY}))
     store.wait_live("pods")
     return store
 
@@ -149,8 +148,7 @@ def test_the_advised_index_is_what_was_missing(simulator, workspace):
     simulator.create("pods", 150)
     simulator.put("pods", pod("lonely", phase="Failed"))
     store = workspace.store(simulator=simulator)
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"})).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", indexes={"node": "spec.nodeName"}))
     searches = (
         ["--field-selector", "status.phase=Failed"],
         ["--field-selector", "metadata.labels['app']=front,metadata.namespace!=x"],
@@ -185,9 +183,7 @@ def past(shared):
     simulator = shared.simulator()
     store = shared.store("past", simulator=simulator)
     simulator.put("pods", pod("old", "shop", node="n0"))
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), "nodes", retention={"time": "1h", "size": "64MiB"})
-    store.daemons()
-    store.wait_live("pods")
+    store.start_live(whole("pods", indexes={"node": "spec.nodeName"}), "nodes", retention={"time": "1h", "size": "64MiB"})
     states = []
 
     def change(act):
@@ -265,8 +261,7 @@ def test_an_event_that_is_not_there_is_explained(past):
 def test_the_past_goes_with_the_history(simulator, workspace):
     simulator.create("pods", 5)
     store = workspace.store(simulator=simulator)
-    store.configure(whole("pods"), retention={"time": "1s"}).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), retention={"time": "1s"})
     event = store.kinf("log", "-o", "json", check=True).lines[-1]["event"]
 
     def gone():
@@ -311,8 +306,7 @@ def test_go_templates_are_refused_with_what_to_use(store, output):
 def test_managed_fields_are_shown_only_when_asked_for(simulator, workspace):
     simulator.put("pods", pod("a", managedFields=[{"manager": "m"}], annotations={"x": "1"}))
     store = workspace.store(simulator=simulator)
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
     for form, read in (("json", json.loads), ("yaml", yaml.safe_load)):
         shown = read(store.kinf("get", "pods", "web/a", "-o", form, "--show-managed-fields", check=True).stdout)
         assert shown == simulator.truth("pods")["web/a"] and shown["metadata"].pop("managedFields")

@@ -402,8 +402,7 @@ def test_metadata_is_given_in_protobuf_to_those_who_prefer_it(workspace):
     simulator.put("pods", [pod(f"p{i:03}", "web", annotations=note) for i in range(200)])
     simulator.put("pods", pod("one", "shop"))
     store = workspace.store(simulator=simulator)
-    store.configure(whole("pods"), serve={"listen": ["unix"]}).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), serve={"listen": ["unix"]})
     serve = Serve(store, simulator)
 
     def facts(path):

@@ -85,8 +85,7 @@ def test_a_ca_file_that_is_replaced_counts_for_forwarded_requests(workspace, aut
 
     replace("one")
     store.connect(simulator.url, ca=ca)
-    store.configure(whole("pods"), serve={"listen": ["unix"], "forward": "on"}).daemons()
-    store.wait_synced("pods")
+    store.start_synced(whole("pods"), serve={"listen": ["unix"], "forward": "on"})
     serve = Serve(store, simulator)
     nodes = lambda: serve.ask("/api/v1/nodes", **TOKEN)
     assert nodes().names == ["n1"]

@@ -35,9 +35,7 @@ def serve(simulator, store):
     for namespace in NAMESPACES:
         for i in range(3):
             simulator.put("pods", pod(f"p{i}", namespace))
-    store.configure(whole("pods"), serve={"listen": ["unix"]})
-    store.daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), serve={"listen": ["unix"]})
     return Serve(store, simulator)
 
 

@@ -30,9 +30,7 @@ def serve(shared):
     for i in range(60):
         simulator.put("pods", pod(f"p{i:02}", ("web", "shop")[i % 2], app=f"app{i % 9}", node=f"n{i % 7}", phase=("Running", "Failed")[i % 3 == 0]))
     store = shared.store(simulator=simulator)
-    store.configure(whole("pods", indexes={"node": "spec.nodeName"}), serve={"listen": ["unix"], "metrics": "127.0.0.1:0"})
-    store.daemons()
-    store.wait_synced("pods")
+    store.start_synced(whole("pods", indexes={"node": "spec.nodeName"}), serve={"listen": ["unix"], "metrics": "127.0.0.1:0"})
     return Serve(store, simulator)
 
 

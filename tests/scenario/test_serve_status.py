@@ -23,9 +23,7 @@ def state(store):
 
 def test_status_shows_kinf_serve_and_check_misses_it(simulator, store):
     simulator.put("pods", pod("a", "web"))
-    store.configure(whole("pods"))
-    store.daemons()
-    store.wait_live("pods")
+    store.start_live(whole("pods"))
     assert set(rows(store)) == {"kinf-reflector", "kinf-processor"}
     assert store.kinf("status", "--check").status == 0
     store.configure(whole("pods"), serve={"listen": ["unix"]})
@@ -63,9 +61,7 @@ def test_status_shows_kinf_serve_and_check_misses_it(simulator, store):
 
 
 def test_a_kinf_serve_that_was_ended_is_missed_only_if_it_is_configured(simulator, store):
-    store.configure(whole("pods"))
-    store.daemons()
-    store.wait_live("pods")
+    store.start_live(whole("pods"))
     serve = Serve(store, simulator)
     assert state(store) == "running"
     serve.process.kill()
@@ -79,9 +75,7 @@ def test_a_kinf_serve_that_was_ended_is_missed_only_if_it_is_configured(simulato
 
 
 def test_a_hung_worker_is_shown_and_ended(simulator, store):
-    store.configure(whole("pods"), serve={"listen": ["unix"]})
-    store.daemons()
-    store.wait_live("pods")
+    store.start_live(whole("pods"), serve={"listen": ["unix"]})
     serve = Serve(store, simulator)
     serve.process.stop()
     serve.start(env={"KINF_FAIL": "serve.request:1:pause=600000"})
@@ -175,9 +169,7 @@ def test_the_fault_of_kinf_serve_is_said_before_the_error_of_the_api_server(simu
     """The one is the machine's own, and the other is in each feed's row also."""
     taken = socket.create_server(("127.0.0.1", 0))
     address = f"127.0.0.1:{taken.getsockname()[1]}"
-    store.configure(whole("pods"), serve={"listen": [address]})
-    store.daemons()
-    store.wait_live("pods")
+    store.start_live(whole("pods"), serve={"listen": [address]})
     simulator.stop()
     eventually(lambda: "can't be reached" in store.kinf("status").stdout or "refused" in store.kinf("status").stdout)
     assert store.process("kinf-serve", [program("kinf-serve")]).start().wait() != 0

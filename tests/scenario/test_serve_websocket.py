@@ -25,8 +25,7 @@ def serve(shared):
         simulator.put("pods", pod(f"p{i}", "web"))
     simulator.put("pods", pod("large", "shop", note="x" * 70000))
     store.connect(simulator.url)
-    store.configure(whole("pods"), serve={"listen": ["unix"]}).daemons()
-    store.wait_synced("pods")
+    store.start_synced(whole("pods"), serve={"listen": ["unix"]})
     return Serve(store, simulator)
 
 
@@ -130,8 +129,7 @@ def test_what_is_cached_comes_from_the_cache_with_forwarding_also(workspace):
     workspace.started.append(api)
     store = workspace.store()
     store.connect(api.url)
-    store.configure(whole("pods"), serve={"listen": ["unix"], "forward": "on"}).daemons()
-    store.wait_synced("pods")
+    store.start_synced(whole("pods"), serve={"listen": ["unix"], "forward": "on"})
     serve = Serve(store, simulator)
     for headers in ({"Authorization": "Bearer T"}, {"Authorization": "Bearer T", "Sec_WebSocket_Protocol": "a"}):
         with WebSocket(serve.socket, f"{INITIAL}&timeoutSeconds=1", **headers) as client:

@@ -53,8 +53,7 @@ def is_listing(store):
 def test_c49_one_request_lists_and_watches(simulator, store):
     simulator.create("pods", 40)
     rv = simulator.rv
-    store.configure(whole("pods"), **QUICK).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), **QUICK)
     assert store.feed_status("pods")["resourceVersion"] == rv
     simulator.touch("pods", 5)
     simulator.delete_many("pods", 3)
@@ -89,8 +88,7 @@ def test_events_after_the_end_bookmark_are_applied_as_a_watch(simulator, store):
     after = simulator.truth("pods")["web/a"]
     body = "".join(event("ADDED", obj) for obj in before.values()) + mark(rv) + event("MODIFIED", after)
     simulator.fault(path="sendInitialEvents", resource="pods", hold=True, body=body)
-    store.configure(whole("pods"), **QUICK).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), **QUICK)
     assert verbs(simulator) == ["stream"]
     store.verify()
 
@@ -100,8 +98,7 @@ def test_a_stream_that_ends_after_the_end_bookmark_is_resumed_by_a_watch(simulat
     rv = simulator.rv
     body = "".join(event("ADDED", obj) for obj in simulator.truth("pods").values()) + mark(rv)
     simulator.fault(path="sendInitialEvents", resource="pods", count=1, body=body)
-    store.configure(whole("pods"), **QUICK).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), **QUICK)
     simulator.touch("pods")
     store.wait_equal(simulator, "pods")
     assert verbs(simulator) == ["stream", "watch"]
@@ -128,8 +125,7 @@ def test_c51_streams_without_an_end_bookmark_are_replaced_by_a_list(simulator, s
     simulator.put("pods", [pod("a"), pod("b")])
     body = "".join(event("ADDED", obj) for obj in simulator.truth("pods").values())
     simulator.fault(path="sendInitialEvents", resource="pods", body=body)
-    _, reflector = store.configure(whole("pods"), **QUICK).daemons()
-    store.wait_equal(simulator, "pods")
+    _, reflector = store.start(simulator, whole("pods"), **QUICK)
     simulator.wait_watching("pods")
     assert verbs(simulator) == ["stream", "stream", "stream", "list", "watch"]
     assert "initial events" in reflector.log
@@ -143,8 +139,7 @@ def test_c48_a_refused_stream_is_replaced_by_a_list_and_not_tried_again(simulato
         simulator.settings(watchList=0)
     else:
         simulator.fault(path="sendInitialEvents", status=int(refusal), body="no")
-    store.configure(whole("pods"), **QUICK).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), **QUICK)
     simulator.wait_watching("pods")
     assert verbs(simulator) == ["stream", "list", "watch"]
     expire(simulator)
@@ -170,8 +165,7 @@ def test_a_streaming_list_resumes_after_a_kill(simulator, store, point):
 def test_streaming_relists_are_exact_under_churn(simulator, store):
     """Objects change while the initial events come, and while the reflector finishes the list."""
     simulator.create("pods", 300)
-    _, reflector = store.configure(whole("pods"), **QUICK).daemons()
-    store.wait_equal(simulator, "pods")
+    _, reflector = store.start(simulator, whole("pods"), **QUICK)
     follower = store.follower("watch", "pods", "-o", "json", "--no-initial")
     eventually(lambda: "SYNC" in follower.out)
     simulator.churn("pods", 200, 40)
@@ -186,8 +180,7 @@ def test_streaming_relists_are_exact_under_churn(simulator, store):
 
 def test_streams_carry_metadata_and_selectors(simulator, store):
     simulator.put("pods", [pod("a", app="front"), pod("b", app="back")])
-    store.configure(whole("pods", objects="metadata", labelSelector="app=front"), **QUICK).daemons()
-    store.wait_synced("pods")
+    store.start_synced(whole("pods", objects="metadata", labelSelector="app=front"), **QUICK)
     (found,) = store.objects("pods").values()
     assert set(found) == {"kind", "apiVersion", "metadata"} and found["metadata"] == simulator.truth("pods")["web/a"]["metadata"]
     assert verbs(simulator) == ["stream"]

@@ -17,9 +17,7 @@ from harness.store import whole
 def watching(simulator, store):
     """(processor, reflector) with 40 pods listed and watched."""
     simulator.create("pods", 40)
-    store.configure(whole("pods"))
-    daemons = store.daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods"))
     simulator.wait_watching("pods")
     # A broken watch with an event is opened again at once, others after a pause.
     simulator.touch("pods", 1)
@@ -285,8 +283,7 @@ def stuck(simulator, store):
     readers are still on the old journal and index."""
     simulator.create("pods", 20)
     simulator.create("nodes", 2)
-    processor, reflector = store.configure(whole("pods"), whole("nodes")).daemons()
-    store.wait_equal(simulator, "pods")
+    processor, reflector = store.start(simulator, whole("pods"), whole("nodes"))
     store.wait_equal(simulator, "nodes")
     reflector.stop()
     old = store.objects("pods")
@@ -338,8 +335,7 @@ def test_a_feed_works_over_tls_with_a_token(workspace, certificate):
     simulator = workspace.simulator(tls=certificate, token="secret-1")
     simulator.create("pods", 5)
     store = workspace.store(simulator=simulator, ca=certificate[0])
-    processor, reflector = store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    processor, reflector = store.start(simulator, whole("pods"))
     assert "secret-1" not in reflector.log + processor.log
 
 

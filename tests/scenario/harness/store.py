@@ -128,6 +128,24 @@ class Store:
         reflector = self.reflector()
         return self.processor(), reflector
 
+    def _start(self, wait, feeds, settings):
+        daemons = self.configure(*feeds, **settings).daemons()
+        first = feeds[0] if isinstance(feeds[0], dict) else {"resource": feeds[0]}
+        wait(first.get("name", first["resource"]))
+        return daemons
+
+    def start(self, simulator, *feeds, **settings):
+        """Starts both daemons on these FEEDS, waits until the first is as in the cluster, and returns them as daemons()."""
+        return self._start(lambda feed: self.wait_equal(simulator, feed), feeds, settings)
+
+    def start_synced(self, *feeds, **settings):
+        """The same, until the first has been listed."""
+        return self._start(self.wait_synced, feeds, settings)
+
+    def start_live(self, *feeds, **settings):
+        """The same, until the first is live."""
+        return self._start(self.wait_live, feeds, settings)
+
     def run(self, *options, env=None):
         """Starts `kinf run`, the supervisor of both daemons."""
         argv = [program("kinf"), "run", "--config", self.config, "--runtime-dir", self.runtime, *options]
