@@ -99,8 +99,7 @@ def test_describe_hides_the_values_of_secrets(simulator, store):
     applied = "kubectl.kubernetes.io/last-applied-configuration"
     meta = {"name": "s", "namespace": "web", "annotations": {applied: '{"data":{"key":"c2VjcmV0"}}', "note": "seen"}}
     simulator.put("secrets", {"metadata": meta, "data": {"key": "c2VjcmV0", "empty": ""}, "type": "Opaque"})
-    store.configure(whole("secrets")).daemons()
-    store.wait_equal(simulator, "secrets")
+    store.start(simulator, whole("secrets"))
     text = store.kinf("describe", "secrets", "web/s", check=True).stdout
     assert "c2VjcmV0" not in text and re.search(r"^key: +6 bytes$", text, re.M) and re.search(r"^empty: +0 bytes$", text, re.M) and "note: seen" in text, text
     simulator.delete("secrets", "web/s")
@@ -115,8 +114,7 @@ def test_a_field_selector_over_a_list_matches_one_of_several_values(simulator, s
 
     for name, status in (("a", statuses(0, 3)), ("b", statuses(0, 0)), ("c", statuses(1)), ("d", {})):
         simulator.put("pods", {"metadata": {"name": name, "namespace": "web"}, "status": status})
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
 
     def names(selector):
         return [line.removeprefix("pod/") for line in store.kinf("get", "pods", "--field-selector", selector, "-o", "name", check=True).stdout.split()]
@@ -284,8 +282,7 @@ def test_pages_hold_each_object_once(cluster):
 def test_pages_under_change_skip_and_repeat_nothing(simulator, store):
     """An object present during the whole walk comes exactly once."""
     simulator.create("pods", 200)
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
     before = simulator.truth("pods")
     simulator.churn("pods", 200, 0)
     found, token = page(store, "pods", 40)
@@ -331,8 +328,7 @@ def test_wait_ends_when_its_condition_holds_or_times_out(cluster, kinf):
 
 def test_at_least_rv_shows_a_client_its_own_write(simulator, store):
     simulator.create("pods", 5)
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
     for number in range(5):
         rv = simulator.patch("pods", next(iter(simulator.truth("pods"))), {"spec": {"n": number}})
         found = store.kinf("get", "pods", "-o", "json", "--at-least-rv", rv, "--timeout", "2m", check=True).json
@@ -344,8 +340,7 @@ def test_at_least_rv_shows_a_client_its_own_write(simulator, store):
 def test_at_least_rv_of_a_namespace_does_not_wait_for_a_quiet_one(simulator, store):
     """A quiet feed comes to a resourceVersion with the next bookmark."""
     simulator.put("pods", {"metadata": {"name": "a", "namespace": "web"}})
-    store.configure(whole("pods", namespaces=["web", "shop"])).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods", namespaces=["web", "shop"]))
     rv = simulator.put("pods", {"metadata": {"name": "b", "namespace": "web"}})
     found = store.kinf("get", "pods", "-n", "web", "-o", "name", "--at-least-rv", rv, "--timeout", "20s", check=True)
     assert found.stdout == "pod/a\npod/b\n", found
@@ -422,9 +417,7 @@ def copy(cluster, shared):
     """A copy of a store, in another directory, made while its daemons were stopped."""
     simulator, _ = cluster
     other = shared.store("copied", simulator)
-    other.configure(whole("pods", indexes={"node": "spec.nodeName"}))
-    daemons = other.daemons()
-    other.wait_equal(simulator, "pods")
+    daemons = other.start(simulator, whole("pods", indexes={"node": "spec.nodeName"}))
     for process in reversed(daemons):
         process.stop()
     return other.copy(shared.directory / "elsewhere")
@@ -456,9 +449,7 @@ def test_a_copied_store_is_read_and_not_written(cluster, copy):
 
 def test_a_copied_store_is_offline_while_the_original_is_live(simulator, store):
     simulator.create("pods", 5)
-    store.configure(whole("pods"))
-    daemons = store.daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods"))
     for process in reversed(daemons):
         process.stop()
     copy = store.copy(store.directory / "elsewhere")
@@ -492,8 +483,7 @@ def test_a_copied_store_is_read_on_a_read_only_mount(cluster, copy):
 def test_a_store_copied_from_running_daemons_is_checked_and_then_read(simulator, store):
     """The copy may contain half a transaction. Without a fault it is read, with a note; else the faults are named."""
     simulator.create("pods", 20)
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
     target = store.copy(store.directory / "torn")
     result = store.kinf("get", "pods", "-o", "name", "--store", str(target))
     if result.status == 0:
@@ -505,8 +495,7 @@ def test_a_store_copied_from_running_daemons_is_checked_and_then_read(simulator,
 def test_diff_prints_each_object_that_differs(simulator, store):
     for name in "abc":
         simulator.put("pods", pod(name))
-    daemons = store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    daemons = store.start(simulator, whole("pods"))
     for process in reversed(daemons):
         process.stop()
     before = str(store.copy(store.directory / "before"))
@@ -527,8 +516,7 @@ def test_diff_prints_each_object_that_differs(simulator, store):
 def test_diff_does_not_take_an_unlisted_feed_for_an_empty_one(simulator, store):
     simulator.create("pods", 3)
     simulator.fault(verb="list", resource="nodes", status=403, body="no")
-    store.configure(whole("pods"), whole("nodes")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"), whole("nodes"))
     eventually(lambda: store.feed_status("nodes")["state"] == "forbidden")
     result = store.kinf("diff", str(store.path), str(store.path))
     assert result.status == 1 and result.stdout == "", result
@@ -604,7 +592,7 @@ def test_verify_of_one_feed_reads_its_bodies_only(simulator, store):
 
 def test_commands_end_quietly_when_their_pipe_is_closed(cluster):
     _, store = cluster
-    for command in ("get pods -o json", "dump journal", "get pods", "status", "top", "watch pods -o json", "get nodes -w"):  # nothing changes
+    for command in ("get pods -o json", "dump journal", "get pods", "status", "top", "watch pods -o json", "watch pods -o name", "get nodes -w"):  # nothing changes
         result = run_command(["sh", "-c", f"{program('kinf')} {command} | head -c 1"], store.env)
         assert len(result.stdout) == 1 and not re.search("(?i)error|signal", result.stderr), result
 
@@ -640,8 +628,7 @@ def test_a_configuration_file_given_by_option_is_always_read(simulator, store):
     """Even when the command does not need it, because $KINF_STORE or --store names the store. A
     mistake in it is told."""
     simulator.create("pods", 2)
-    store.configure(whole("pods")).daemons()
-    store.wait_equal(simulator, "pods")
+    store.start(simulator, whole("pods"))
     missing = store.directory / "missing.yaml"
     broken = store.directory / "broken.yaml"
     broken.write_text("colour: red\n")
@@ -656,9 +643,7 @@ def test_a_configuration_file_given_by_option_is_always_read(simulator, store):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_command_that_is_process_1_ends_by_a_signal(simulator, store, number):
     """An init container waiting for a feed; the kernel gives process 1 only signals with a handler."""
-    store.configure("pods")
-    store.daemons()
-    store.wait_synced("pods")
+    store.start_synced("pods")
     outer = store.process("wait", [*unshare("-rpf", "--kill-child"), program("kinf"), "wait", "pods", "--for", "object=web/none"]).start()
 
     def ended():

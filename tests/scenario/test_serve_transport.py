@@ -75,9 +75,7 @@ def start(store, name="kinf-serve", env=None):
 def serve(workspace, pods=5, **settings):
     simulator = workspace.simulator("--pods", str(pods))
     store = workspace.store(simulator=simulator)
-    store.configure("pods", serve={"listen": ["unix", "127.0.0.1:0"], "auth": "open", "metrics": "127.0.0.1:0", **settings})
-    store.daemons()
-    store.wait_synced("pods")
+    store.start_synced("pods", serve={"listen": ["unix", "127.0.0.1:0"], "auth": "open", "metrics": "127.0.0.1:0", **settings})
     start(store)
     return Server(store)
 
@@ -189,22 +187,9 @@ def test_s95_pipelined_requests_are_answered_in_order(server):
 def test_s95_head_has_the_length_but_no_body(server):
     with server.raw() as connection:
         connection.sendall(b"HEAD /livez HTTP/1.1\r\nHost: localhost\r\n\r\n" + REQUEST)
-        status, headers, _ = read_answer_head(connection)
+        status, headers, _ = read_answer(connection, body=False)
         assert status == 200 and headers["content-length"] == "2"
-
-
-def read_answer_head(connection):
-    """Reads byte by byte: the next answer stays in the socket."""
-    data = b""
-    while not data.endswith(b"\r\n\r\n"):
-        piece = connection.recv(1)
-        assert piece, f"closed after {data!r}"
-        data += piece
-    first, *lines = data.decode().rstrip().split("\r\n")
-    headers = dict(line.split(": ", 1) for line in lines)
-    rest = connection.recv(9)
-    assert rest == b"HTTP/1.1 ", rest
-    return int(first.split(" ")[1]), headers, rest
+        assert read_answer(connection)[2] == b"ok", "the next answer follows at once"
 
 
 def test_s95_options_and_other_methods_are_refused(server):
@@ -270,22 +255,16 @@ def test_head_may_come_byte_by_byte(server):
 
 # ---- hostile callers ------------------------------------------------------------------------------------------------
 
+# One of each way to be refused; test_request_head.c has what makes a head doubtful.
 REFUSED = {
     "length and chunks": (400, b"POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-    "two lengths": (400, b"POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd"),
     "other coding": (501, b"POST /livez HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n"),
-    "folded line": (400, b"GET /livez HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n"),
-    "bare LF": (400, b"GET /livez HTTP/1.1\nHost: x\n\n"),
-    "bare CR": (400, b"GET /livez HTTP/1.1\r\nHost: x\r\nA: b\rc: d\r\n\r\n"),
-    "blank before colon": (400, b"GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length : 4\r\n\r\n"),
-    "no host": (400, b"GET /livez HTTP/1.1\r\n\r\n"),
     "bad chunk": (405, b"POST /livez HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
     "version": (505, b"GET /livez HTTP/3.0\r\nHost: x\r\n\r\n"),
     "no HTTP": (400, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"),
     "huge body": (405, b"POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n"),
     "huge head": (431, b"GET /livez HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 70000 + b"\r\n\r\n"),
     "huge target": (431, b"GET /" + b"a" * 70000),
-    "many fields": (431, b"GET /livez HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * 5000 + b"\r\n"),
 }
 
 
@@ -404,8 +383,11 @@ def test_http2_carries_many_watches_and_ends_them(workspace):
     server.process().kill(signal.SIGTERM)
 
 
-def test_watches_end_cleanly_at_sigterm(workspace):
+def test_watches_end_cleanly_at_sigterm_and_idle_connections_too(workspace):
     server = serve(workspace)
+    idle = [server.raw(), server.tls(), server.tls("h2")]
+    idle[0].sendall(REQUEST)
+    assert read_answer(idle[0])[2] == b"ok"
     watches = [server.raw() for _ in range(20)] + [server.tls() for _ in range(5)]
     for connection in watches:
         connection.sendall(WATCH)
@@ -414,6 +396,13 @@ def test_watches_end_cleanly_at_sigterm(workspace):
     for connection in watches:
         assert read_all(connection).endswith(b"\r\n0\r\n\r\n")
     assert server.process().wait() == 0
+    for connection in idle:
+        try:
+            read_all(connection)
+        except (ConnectionResetError, ssl.SSLError):
+            pass
+        connection.close()
+    assert "daemon_stopped" in server.process().err_path.read_text()
 
 
 # ---- metrics and health ----------------------------------------------------------------------------------------------
@@ -440,23 +429,6 @@ def test_health_says_its_checks(server):
 
 
 # ---- start and end ---------------------------------------------------------------------------------------------------
-
-
-def test_sigterm_ends_within_five_seconds_with_connections_open(workspace):
-    server = serve(workspace)
-    held = [server.raw(), server.tls(), server.tls("h2")]
-    held[0].sendall(REQUEST)
-    assert read_answer(held[0])[2] == b"ok"
-    process = server.process()
-    assert process.kill(signal.SIGTERM) == 0
-    for connection in held:
-        connection.settimeout(10 * PATIENCE)
-        try:
-            read_all(connection)
-        except (ConnectionResetError, ssl.SSLError):
-            pass
-        connection.close()
-    assert "daemon_stopped" in process.err_path.read_text()
 
 
 def test_restart_keeps_the_ca_and_renews_what_is_missing(workspace):
@@ -587,8 +559,6 @@ def test_kubeconfig_needs_a_tcp_address(workspace):
 def test_kubeconfig_before_the_first_start_says_how_to_start(workspace):
     simulator = workspace.simulator("--pods", "5")
     store = workspace.store(simulator=simulator)
-    store.configure("pods")
-    store.daemons()
-    store.wait_synced("pods")
+    store.start_synced("pods")
     result = store.kinf("kubeconfig")
     assert result.status == 1 and "kinf run --serve 127.0.0.1:6445" in result.stderr
