@@ -28,94 +28,82 @@ int clock_gettime(clockid_t id, struct timespec *ret_time)
 	return r;
 }
 
-struct world {
+static struct {
 	struct rig rig;
 	struct retention *retention;
 	uint64_t last; /* seq of the third change, the last in the index */
-};
+} world;
 
-static void set_up(struct world *world, uint64_t time_ns)
+static void set_up(uint64_t time_ns)
 {
 	struct retention_options options = {.time_ns = time_ns, .cursor_ns = DAY};
 
-	*world = (struct world){.retention = NULL};
-	rig_open(&world->rig, "feeds: []\n");
-	uint32_t feed = rig_add_feed(&world->rig, "things");
-	rig_record(&world->rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
-	rig_record(&world->rig, feed, RECORD_ADDED, "a/b", "{}");
-	rig_record(&world->rig, feed, RECORD_LIST_END, NULL, NULL);
-	world->last = rig_record(&world->rig, feed, RECORD_MODIFIED, "a/b", "{}");
-	rig_settle(&world->rig);
-	pair_close(&world->rig.pair); /* a process opens an environment once */
+	rig_open(&world.rig, "feeds: []\n");
+	uint32_t feed = rig_add_feed(&world.rig, "things");
+	rig_record(&world.rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	rig_record(&world.rig, feed, RECORD_ADDED, "a/b", "{}");
+	rig_record(&world.rig, feed, RECORD_LIST_END, NULL, NULL);
+	world.last = rig_record(&world.rig, feed, RECORD_MODIFIED, "a/b", "{}");
+	rig_settle(&world.rig);
+	pair_close(&world.rig.pair); /* a process opens an environment once */
 	cr_assert_eq(
-		retention_new(world->rig.p.home, world->rig.journal, &options, &world->retention),
-		0);
+		retention_new(world.rig.p.home, world.rig.journal, &options, &world.retention), 0);
 }
 
-static uint64_t target(struct world *world)
+static uint64_t target(void)
 {
 	struct trim_goal goal = {0};
 
-	OK(retention_goal(world->retention, UINT64_MAX, false, &goal));
+	OK(retention_goal(world.retention, UINT64_MAX, false, &goal));
 	return goal.target;
 }
 
-static void tear_down(struct world *world)
+static void tear_down(void)
 {
-	retention_free(&world->retention);
-	rig_close(&world->rig);
+	retention_free(&world.retention);
+	rig_close(&world.rig);
 }
+
+TestSuite(retention, .fini = tear_down);
 
 Test(retention, history_older_than_the_retention_time_may_be_trimmed)
 {
-	struct world world;
-
-	set_up(&world, 0);
-	cr_assert_eq(target(&world), world.last);
-	tear_down(&world);
-	set_up(&world, DAY);
-	cr_assert_eq(target(&world), 0);
-	tear_down(&world);
+	set_up(0);
+	cr_assert_eq(target(), world.last);
+	tear_down();
+	set_up(DAY);
+	cr_assert_eq(target(), 0);
 }
 
 /* "36500d" is how one says "for ever"; it is more than the clock has counted since 1970. */
 Test(retention, a_retention_time_longer_than_the_clock_keeps_all_history)
 {
-	struct world world;
-
-	set_up(&world, 36500 * DAY);
-	cr_assert_eq(target(&world), 0);
-	tear_down(&world);
-	set_up(&world, UINT64_MAX);
-	cr_assert_eq(target(&world), 0);
-	tear_down(&world);
+	set_up(36500 * DAY);
+	cr_assert_eq(target(), 0);
+	tear_down();
+	set_up(UINT64_MAX);
+	cr_assert_eq(target(), 0);
 }
 
 Test(retention, a_clock_step_forward_trims_nothing)
 {
-	struct world world;
-
-	set_up(&world, 600 * 1000 * MS);
+	set_up(600 * 1000 * MS);
 	step_s = 2 * HOUR;
-	cr_assert_eq(target(&world), 0);
+	cr_assert_eq(target(), 0);
 	retention_free(&world.retention);
 	/* The same when the clock is set while the reflector is away. */
 	struct retention_options options = {.time_ns = 600 * 1000 * MS, .cursor_ns = DAY};
 	cr_assert_eq(
 		retention_new(world.rig.p.home, world.rig.journal, &options, &world.retention), 0);
-	cr_assert_eq(target(&world), 0);
-	tear_down(&world);
+	cr_assert_eq(target(), 0);
 }
 
 Test(retention, a_clock_step_back_does_not_stop_trimming)
 {
-	struct world world;
-
-	set_up(&world, 20 * MS);
+	set_up(20 * MS);
 	step_s = -2 * HOUR;
 	(void)nanosleep(&(struct timespec){0, (long)(25 * MS)}, NULL);
-	cr_assert_eq(target(&world), world.last);
-	tear_down(&world);
+	cr_assert_eq(target(), world.last);
 }
 
 /* A machine without a clock of its own begins in 1970, and learns the time when its network is
@@ -126,32 +114,30 @@ Test(retention, a_clock_step_forward_takes_no_cursor_away)
 	static const char name[] = "steady";
 	struct follow_position position = {1, 2};
 	struct trim_goal goal;
-	struct world world;
 
-	set_up(&world, 0);
+	set_up(0);
 	const uint8_t *uuid = journal_uuid(world.rig.journal);
 	int fd = home_cursors_fd(world.rig.p.home);
 	cr_assert_eq(cursor_save(world.rig.p.home, name, uuid, &position, 1), 0);
-	cr_assert_eq(target(&world), 2);
+	cr_assert_eq(target(), 2);
 	step_s = 56LL * 365 * 24 * HOUR;
-	cr_assert_eq(target(&world), 2);
+	cr_assert_eq(target(), 2);
 	cr_assert_eq(faccessat(fd, name, F_OK, 0), 0, "the cursor was removed");
 	/* Nor one written just before the step. */
 	step_s = 0;
 	cr_assert_eq(cursor_save(world.rig.p.home, name, uuid, &position, 1), 0);
 	step_s = 56LL * 365 * 24 * HOUR;
-	cr_assert_eq(target(&world), 2);
+	cr_assert_eq(target(), 2);
 	cr_assert_eq(faccessat(fd, name, F_OK, 0), 0, "the cursor was removed");
 	later_s += 25 * HOUR; /* a day is its time */
 	cr_assert_eq(retention_goal(world.retention, UINT64_MAX, false, &goal), 0);
 	cr_assert_lt(faccessat(fd, name, F_OK, 0), 0);
-	cr_assert_eq(target(&world), world.last);
-	tear_down(&world);
+	cr_assert_eq(target(), world.last);
 }
 
 /* Takes the lock of a reader without room for a pin file; any member of the group can take and keep
  * it. */
-static int hold_all(struct world *world)
+static int hold_all(void)
 {
 	struct flock lock = {.l_type = F_RDLCK,
 		.l_whence = SEEK_SET,
@@ -160,7 +146,7 @@ static int hold_all(struct world *world)
 	char name[64];
 
 	(void)snprintf(name, sizeof(name), "store/journal/gen-%u/" PIN_PAGE_FILE,
-		journal_generation(world->rig.journal));
+		journal_generation(world.rig.journal));
 	int fd = open(scratch_path(name), O_RDONLY | O_CLOEXEC);
 	cr_assert_geq(fd, 0);
 	cr_assert_eq(fcntl(fd, F_OFD_SETLK, &lock), 0);
@@ -177,17 +163,14 @@ static bool trimming_warns(struct trimming *trimming, int64_t seconds)
 /* The journal grows meanwhile, and only its writer knows why. */
 Test(retention, a_reader_without_a_name_that_keeps_the_pages_of_the_journal_is_reported)
 {
-	struct world world;
-
-	set_up(&world, DAY);
+	set_up(DAY);
 	struct trimming trimming = {.home = world.rig.p.home, .stats = world.rig.p.stats};
 	trimming_begin(&trimming, world.rig.journal, world.retention);
 	cr_assert_not(trimming_warns(&trimming, 0));
-	int fd = hold_all(&world);
+	int fd = hold_all();
 	cr_assert_not(trimming_warns(&trimming, 2));
 	cr_assert_not(trimming_warns(&trimming, 57));
 	cr_assert(trimming_warns(&trimming, 5));
 	cr_assert_eq(close(fd), 0);
 	cr_assert_not(trimming_warns(&trimming, 2));
-	tear_down(&world);
 }

@@ -7,11 +7,19 @@
 
 static const char *const heads[] = {"EVENT", "NAME", "AGE"};
 
+static struct buf out;
+static struct table table;
+
+static void release(void)
+{
+	table_release(&table);
+	buf_release(&out);
+}
+
+TestSuite(table, .fini = release);
+
 Test(table, columns_fit_what_is_held_back)
 {
-	CLEANUP(buf_release) struct buf out = BUF_INIT;
-	struct table table;
-
 	table_init(&table, heads, 3);
 	ROW("ADDED", "a-long-name", "1s");
 	ROW("ADDED", "b", "100s");
@@ -20,15 +28,11 @@ Test(table, columns_fit_what_is_held_back)
 	cr_assert_str_eq(buf_cstr(&out), "EVENT   NAME          AGE\n"
 					 "ADDED   a-long-name   1s\n"
 					 "ADDED   b             100s\n");
-	table_release(&table);
 }
 
 /* A watch settles its table long before its later rows come. */
 Test(table, later_cells_that_are_wider_do_not_touch_their_neighbours)
 {
-	CLEANUP(buf_release) struct buf out = BUF_INIT;
-	struct table table;
-
 	table_init(&table, heads, 3);
 	ROW("ADDED", "b", "1s");
 	cr_assert_eq(table_settle(&table, &out), 0);
@@ -40,14 +44,11 @@ Test(table, later_cells_that_are_wider_do_not_touch_their_neighbours)
 					 "MODIFIED   c      2s\n"
 					 "ADDED      a-long-name   3s\n"
 					 "ADDED      d             4s\n");
-	table_release(&table);
 }
 
 Test(table, widths_are_characters_and_at_least_three)
 {
 	static const char *const short_heads[] = {"A", "B", "C"};
-	CLEANUP(buf_release) struct buf out = BUF_INIT;
-	struct table table;
 
 	table_init(&table, short_heads, 3);
 	ROW("", "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", "c");
@@ -56,14 +57,10 @@ Test(table, widths_are_characters_and_at_least_three)
 	cr_assert_str_eq(buf_cstr(&out), "A     B      C\n"
 					 "      \xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9   c\n"
 					 "1     ab     \n");
-	table_release(&table);
 }
 
 Test(table, a_tab_moves_the_cells_after_it)
 {
-	CLEANUP(buf_release) struct buf out = BUF_INIT;
-	struct table table;
-
 	table_init(&table, heads, 3);
 	table.no_heads = true;
 	ROW("a", "b\tc", "d");
@@ -71,5 +68,4 @@ Test(table, a_tab_moves_the_cells_after_it)
 	cr_assert_eq(table_settle(&table, &out), 0);
 	cr_assert_str_eq(buf_cstr(&out), "a     b           c     d\n"
 					 "a     long-name   d     e\n");
-	table_release(&table);
 }
