@@ -103,8 +103,7 @@ static inline void setup(void)
 			put(f, k);
 		list_end(f);
 	}
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	OK(store_open(scratch_path("store"), &options, &w.store));
 }
 
@@ -242,8 +241,7 @@ static inline void close_lists(void)
 	for (unsigned f = 0; f < FEEDS; f++)
 		if (w.open[f])
 			list_end(f);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 }
 
 #endif

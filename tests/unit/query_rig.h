@@ -87,8 +87,7 @@ static inline void change_pod(struct pod *pod)
 
 static inline void take(void)
 {
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	OK(w.snapshot ? kinf_snapshot_renew(w.snapshot) : kinf_snapshot_open(w.kinf, &w.snapshot));
 }
 
@@ -111,8 +110,7 @@ static inline void setup(void)
 	}
 	for (unsigned i = 0; i < 3; i++)
 		(void)rig_append(&w.rig, w.feed[i], RECORD_LIST_END, NULL, NULL);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	OK(kinf_open(scratch_path("store"), &w.kinf));
 	OK(kinf_set_check(w.kinf, 1));
 	take();

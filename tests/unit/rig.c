@@ -145,6 +145,12 @@ void rig_settle(struct rig *rig)
 	cr_assert_eq(r, AGAIN);
 }
 
+void rig_take(struct rig *rig)
+{
+	rig_commit(rig);
+	rig_settle(rig);
+}
+
 void rig_restart(struct rig *rig)
 {
 	pair_close(&rig->pair);

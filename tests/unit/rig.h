@@ -38,6 +38,8 @@ uint64_t rig_record(
 
 /* Opens the pair when there is none and steps until there is nothing left to do. */
 void rig_settle(struct rig *rig);
+/* Commits, and settles. */
+void rig_take(struct rig *rig);
 /* As after a kill -9: only the test's own resources are closed in order. */
 void rig_restart(struct rig *rig);
 

@@ -103,8 +103,7 @@ void cache_relist(const char *names)
 void cache_take(void)
 {
 	OK(journal_begin(cache.rig.journal)); /* when nothing was written */
-	rig_commit(&cache.rig);
-	rig_settle(&cache.rig);
+	rig_take(&cache.rig);
 }
 
 void cache_trim(void)

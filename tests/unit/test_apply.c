@@ -145,8 +145,7 @@ Test(apply, object_that_comes_and_goes_inside_one_list_leaves_nothing)
 	rig_append(&rig, feed, RECORD_ADDED, "e/5", pod("n5", "z"));
 	rig_append(&rig, feed, RECORD_MODIFIED, "e/5", pod("n6", "z"));
 	rig_append(&rig, feed, RECORD_LIST_END, NULL, NULL);
-	rig_commit(&rig);
-	rig_settle(&rig);
+	rig_take(&rig);
 	EXPECT(rig_under(&rig, feed, "node", "n3"), "");
 	EXPECT(rig_under(&rig, feed, "node", "n4"), "");
 	EXPECT(rig_under(&rig, feed, "node", "n5"), "");

@@ -48,8 +48,7 @@ static void bracket(unsigned feed)
 
 static void settle(void)
 {
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	if (snapshot)
 		OK(snapshot_renew(snapshot));
 	else

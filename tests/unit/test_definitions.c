@@ -18,8 +18,7 @@ static void setup(void)
 		rig_append(&rig, feed, RECORD_ADDED, key, body);
 	}
 	rig_append(&rig, feed, RECORD_LIST_END, NULL, NULL);
-	rig_commit(&rig);
-	rig_settle(&rig);
+	rig_take(&rig);
 }
 
 static void teardown(void)
@@ -46,8 +45,7 @@ Test(definitions, feed_that_will_take_over_a_name_has_its_indexes_with_its_first
 	rig_append(&rig, next, RECORD_LIST_BEGIN, NULL, NULL);
 	rig_append(&rig, next, RECORD_ADDED, "ns/a", "{\"spec\":{\"nodeName\":\"n7\"}}");
 	rig_append(&rig, next, RECORD_LIST_END, NULL, NULL);
-	rig_commit(&rig);
-	rig_settle(&rig);
+	rig_take(&rig);
 	EXPECT(rig_under(&rig, next, "node", "n7"), "ns/a");
 }
 
@@ -116,8 +114,7 @@ Test(definitions, feed_that_is_renamed_gets_the_indexes_of_its_new_name)
 	EXPECT(rig_under(&rig, feed, "node", "n7"), "no such index");
 	cr_assert_eq(journal_begin(rig.journal), 0);
 	cr_assert_eq(journal_rename_feed(rig.journal, feed, "web"), 0);
-	rig_commit(&rig);
-	rig_settle(&rig);
+	rig_take(&rig);
 	EXPECT(rig_under(&rig, feed, "node", "n7"), "ns/0007 ns/1007 ns/2007");
 }
 
@@ -144,8 +141,7 @@ Test(definitions, feeds_in_one_batch_are_all_compared_and_removed_ones_are_taken
 		EXPECT(rig_under(&rig, feeds[i], "a", "x"), "");
 	for (int i = 0; i < 50; i++)
 		rig_append(&rig, feeds[i], RECORD_FEED_REMOVED, NULL, NULL);
-	rig_commit(&rig);
-	rig_settle(&rig);
+	rig_take(&rig);
 	EXPECT(rig_under(&rig, feeds[49], "a", "x"), "no such index");
 	EXPECT(rig_under(&rig, feeds[50], "a", "x"), "");
 }

@@ -19,8 +19,7 @@ Test(follow, initial_state_then_sync_then_changes)
 	put(0, 1);
 	put(0, 0);
 	delete (1, 2);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	drain();
 	cr_assert_eq(w.changes, 3);
 	cr_assert_eq(w.syncs, 1);
@@ -38,8 +37,7 @@ Test(follow, ranges_and_the_changes_between_them_fit)
 		while (w.syncs < round) {
 			for (unsigned n = dice(4); n--;)
 				change_something();
-			rig_commit(&w.rig);
-			rig_settle(&w.rig);
+			rig_take(&w.rig);
 			int r = follow(1 + dice(5));
 			cr_assert(r == FOUND || r == AGAIN, "%d %s", r, err_text(r));
 		}
@@ -57,14 +55,12 @@ Test(follow, an_open_list_is_not_seen_and_an_applied_one_is_seen_whole)
 	list_begin(0);
 	put(0, 1);
 	put(1, 1);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	drain();
 	cr_assert_eq(w.changes, 1, "only the other feed's");
 	delete (0, 0);
 	list_end(0);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	drain();
 	cr_assert_eq(w.changes, 3);
 	replica_is_model();
@@ -76,8 +72,7 @@ Test(follow, a_position_that_was_trimmed_is_lapped_and_read_anew)
 	drain();
 	for (unsigned k = 0; k < KEYS; k++)
 		put(0, k);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	trim();
 	drain();
 	cr_assert_eq(w.lapses, 1, "the feed that was trimmed beyond the position, and no other");
@@ -95,8 +90,7 @@ Test(follow, no_initial_begins_with_sync_and_gives_changes_only)
 	cr_assert_eq(w.initials, 0);
 	memcpy(w.replica, w.model, sizeof(w.model));
 	put(0, 3);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	drain();
 	cr_assert_eq(w.changes, 1);
 	replica_is_model();
@@ -124,8 +118,7 @@ Test(follow, positions_of_another_follower_go_on_where_it_was)
 	drain();
 	for (unsigned k = 0; k < 10; k++)
 		put(0, k);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	cr_assert_eq(follow(4), FOUND);
 	go_on_from(NULL);
 	cr_assert(follow_synced(w.follow));
@@ -160,8 +153,7 @@ Test(follow, a_position_beyond_the_log_is_lapped)
 	drain();
 	cr_assert_geq(w.lapses, 1, "numbers that are still to be given would be passed over");
 	put(0, 1);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	drain();
 	cr_assert_eq(w.changes, 1);
 	replica_is_model();
@@ -302,8 +294,7 @@ Test(follow, a_ring_that_lost_its_name_is_left_for_the_one_that_has_it)
 	drain();
 	cr_assert_eq(lost_rings(), 1, "until there is another, what there is may still be written");
 	put(0, 5);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	OK(ring_create(runtime, "delta.ring", 1u << 16, journal_uuid(w.rig.journal), 0600, &next));
 	cr_assert(follow_resync(w.follow));
 	drain();
@@ -322,8 +313,7 @@ Test(follow, waiting_for_a_first_list_sleeps_and_holds_nothing_back)
 	OK(follow_new(w.store, ids, FEEDS + 1, NULL, &w.follow));
 	drain();
 	put(0, 5);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	drain();
 	for (unsigned i = 0; i < 20; i++) {
 		cr_assert_eq(follow(1), AGAIN);
@@ -335,8 +325,7 @@ Test(follow, waiting_for_a_first_list_sleeps_and_holds_nothing_back)
 	replica_is_model();
 	(void)rig_append(&w.rig, ids[0], RECORD_LIST_BEGIN, NULL, NULL);
 	(void)rig_append(&w.rig, ids[0], RECORD_LIST_END, NULL, NULL);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	drain();
 	cr_assert_eq(w.syncs, 1);
 	replica_is_model();
@@ -350,8 +339,7 @@ Test(follow, a_pass_that_rests_does_not_begin_from_the_start_again)
 	drain();
 	for (unsigned k = 0; k < 10; k++)
 		put(0, k);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	go_on_from(NULL); /* with a pass, not from the ring */
 	cr_assert_eq(follow(4), FOUND);
 	OK(follow_rest(w.follow));

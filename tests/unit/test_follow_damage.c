@@ -19,8 +19,7 @@ static uint64_t replaced_version(void)
 	put(0, 4);
 	put(1, 6);
 	put(0, 8);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig); /* it is damaged after the index has taken it */
+	rig_take(&w.rig); /* it is damaged after the index has taken it */
 	return seq;
 }
 
@@ -62,8 +61,7 @@ Test(follow_damage, many_records_that_are_missing)
 	for (int i = 0; i < 30; i++)
 		put(0, 10);
 	put(0, 12);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	for (uint64_t lost = seq + 4; lost < seq + 30; lost++)
 		lose(w.rig.journal, lost);
 	lapses_once(FEEDS);

@@ -15,8 +15,7 @@ Test(follow, a_resync_gives_each_object_once_more)
 	cr_assert_eq(w.resyncs, KEYS);
 	cr_assert_eq(w.syncs, 1, "it has no end of its own");
 	put(0, 0);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	drain();
 	cr_assert_eq(w.changes, 1);
 	cr_assert(follow_resync(w.follow));
@@ -38,8 +37,7 @@ Test(follow, changes_come_between_the_ranges_of_a_resync)
 		for (unsigned step = 0; step < 20; step++) {
 			for (unsigned n = dice(4); n--;)
 				change_something();
-			rig_commit(&w.rig);
-			rig_settle(&w.rig);
+			rig_take(&w.rig);
 			int r = follow(1 + dice(5));
 			cr_assert(r == FOUND || r == AGAIN, "%d %s", r, err_text(r));
 		}

@@ -154,8 +154,7 @@ Test(handled, a_change_of_a_list_waits_for_the_end_of_the_list)
 	cache.kinf->index_wait_ns = SOON_NS;
 	(void)rig_append(&cache.rig, cache.feed, RECORD_LIST_BEGIN, NULL, NULL);
 	cache_put("a/x", NULL);
-	rig_commit(&cache.rig);
-	rig_settle(&cache.rig);
+	rig_take(&cache.rig);
 	(void)rig_append(&cache.rig, cache.feed, RECORD_LIST_END, NULL, NULL);
 	rig_commit(&cache.rig);
 	tape_drain(informer);

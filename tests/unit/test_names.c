@@ -24,8 +24,7 @@ static void names_setup(void)
 		rig_append(&rig, feed, RECORD_ADDED, key, "{\"spec\":{}}");
 	}
 	rig_append(&rig, feed, RECORD_LIST_END, NULL, NULL);
-	rig_commit(&rig);
-	rig_settle(&rig);
+	rig_take(&rig);
 	OK(store_open(scratch_path("store"), NULL, &store));
 	OK(snapshot_open(store, &snapshot));
 }

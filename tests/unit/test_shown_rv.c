@@ -110,8 +110,7 @@ Test(shown_rv, stays_while_a_list_is_open)
 {
 	event("1001");
 	checkpoint("1100");
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	append(RECORD_LIST_BEGIN, NULL);
 	append(RECORD_MODIFIED, "1200");
 	rig_commit(&w.rig);

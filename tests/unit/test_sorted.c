@@ -101,8 +101,7 @@ static void change(unsigned n)
 
 static void take(void)
 {
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	OK(w.snapshot ? kinf_snapshot_renew(w.snapshot) : kinf_snapshot_open(w.kinf, &w.snapshot));
 }
 
@@ -122,8 +121,7 @@ static void setup(void)
 	}
 	for (unsigned i = 0; i < 3; i++)
 		(void)rig_append(&w.rig, w.feed[i], RECORD_LIST_END, NULL, NULL);
-	rig_commit(&w.rig);
-	rig_settle(&w.rig);
+	rig_take(&w.rig);
 	OK(kinf_open(scratch_path("store"), &w.kinf));
 	take();
 }
