@@ -168,23 +168,17 @@ Test(config, empty_file_is_fine)
 
 /* ---- each key wrong in turn --------------------------------------------- */
 
+#define TOP_KEYS \
+	"allowed here: cluster, store, runtimeDir, durability, retention, mapSize, group, " \
+	"cursorExpiry, hangLimit, listConcurrency, watchTimeout, backoff, timeouts, recheck, " \
+	"streamingLists, maxObjectSize, holdMassDelete, consistencyCheck, serve, feeds"
+
 Test(config, each_top_key_wrong_in_turn)
 {
 	static const struct wrong wrong[] = {
 		{"[1]", "k.yaml:1: must be a map of keys and values"},
-		{"stor: x",
-			"k.yaml:1: stor: unknown key: did you mean 'store'?; allowed here: "
-			"cluster, store, runtimeDir, "
-			"durability, retention, mapSize, group, cursorExpiry, hangLimit, "
-			"listConcurrency, watchTimeout, backoff, timeouts, recheck, "
-			"streamingLists, maxObjectSize, holdMassDelete, consistencyCheck, serve, "
-			"feeds"},
-		{"retention.time: 1m",
-			"k.yaml:1: retention.time: unknown key; allowed here: cluster, store, "
-			"runtimeDir, durability, retention, mapSize, group, cursorExpiry, "
-			"hangLimit, listConcurrency, watchTimeout, backoff, timeouts, recheck, "
-			"streamingLists, maxObjectSize, holdMassDelete, consistencyCheck, serve, "
-			"feeds"},
+		{"stor: x", "k.yaml:1: stor: unknown key: did you mean 'store'?; " TOP_KEYS},
+		{"retention.time: 1m", "k.yaml:1: retention.time: unknown key; " TOP_KEYS},
 		{"store: x\nstore: y", "k.yaml:2: store: twice, first in line 1"},
 		{"a: [", "k.yaml:2: did not find expected node content"},
 		{"cluster: x", "k.yaml:1: cluster: must be a map of keys and values"},
@@ -225,6 +219,10 @@ Test(config, each_top_key_wrong_in_turn)
 	"allowed are letters, digits, '-', '.' and '_', the first one a letter or digit, at most " \
 	"200"
 
+#define FEED_KEYS \
+	"allowed here: resource, name, namespaces, labelSelector, fieldSelector, objects, drop, " \
+	"indexes, resolve, exclude, whenGone, pageSize, resync"
+
 Test(config, each_key_of_a_feed_wrong_in_turn)
 {
 	static const struct wrong wrong[] = {
@@ -234,22 +232,12 @@ Test(config, each_key_of_a_feed_wrong_in_turn)
 		{"feeds:\n- resource: po/x", "k.yaml:2: feeds[0].resource: not a resource: 'po/x'; "
 					     "write one as pods, deployments.apps or "
 					     "deployments.v1.apps"},
-		{FEED "indices: {node: spec.nodeName}",
-			"k.yaml:3: feeds[0].indices: unknown key: did you mean 'indexes'?; allowed "
-			"here: "
-			"resource, name, namespaces, labelSelector, fieldSelector, objects, drop, "
-			"indexes, "
-			"resolve, exclude, whenGone, pageSize, resync"},
+		{FEED "indices: {node: spec.nodeName}", "k.yaml:3: feeds[0].indices: unknown key: "
+							"did you mean 'indexes'?; " FEED_KEYS},
 		{FEED "group: apps",
 			"k.yaml:3: feeds[0].group: unknown key: write it in resource, as "
-			"deployments.apps or deployments.v1.apps; allowed here: resource, name, "
-			"namespaces, labelSelector, fieldSelector, objects, drop, indexes, "
-			"resolve, exclude, whenGone, pageSize, resync"},
-		{FEED "colour: red",
-			"k.yaml:3: feeds[0].colour: unknown key; allowed here: resource, name, "
-			"namespaces, labelSelector, fieldSelector, objects, drop, indexes, "
-			"resolve, "
-			"exclude, whenGone, pageSize, resync"},
+			"deployments.apps or deployments.v1.apps; " FEED_KEYS},
+		{FEED "colour: red", "k.yaml:3: feeds[0].colour: unknown key; " FEED_KEYS},
 		{FEED "name: a/b", "k.yaml:3: feeds[0].name: not a name: 'a/b'; " NAME_RULE},
 		{FEED "namespaces: web", "k.yaml:3: feeds[0].namespaces: must be a list"},
 		{FEED "namespaces: [web, Shop]", "k.yaml:3: feeds[0].namespaces[1]: not a "
