@@ -4,19 +4,43 @@
 #include "tests/unit/body.h"
 #include "tests/unit/unit.h"
 
-static void assert_canonical(const char *text, const char *wanted)
-{
-	CLEANUP(path_free) struct path *path = NULL;
-	struct path *again;
+static struct path *path;
 
+/* Parses TEXT into `path`. */
+static void parse(const char *text)
+{
+	path_free(&path);
 	int r = path_parse(text, &path);
 	cr_assert_eq(r, 0, "%s: %s", text, err_text(r));
+}
+
+static struct buf document;
+
+static void set_up(void)
+{
+	document = body_of("{\"metadata\":{\"name\":\"web\",\"labels\":{\"a.b/"
+			   "c\":\"x\",\"d\":\"y\"}},"
+			   "\"spec\":{\"containers\":[{\"image\":\"one\",\"ports\":[80,443]},"
+			   "{\"image\":\"two\"},{\"name\":\"none\"},{\"image\":null,\"ports\":"
+			   "[]}]},"
+			   "\"status\":{\"conditions\":[{\"type\":\"Ready\"}]}}");
+}
+
+static void release(void)
+{
+	path_free(&path);
+	buf_release(&document);
+}
+
+TestSuite(path, .init = set_up, .fini = release);
+
+static void assert_canonical(const char *text, const char *wanted)
+{
+	parse(text);
 	cr_assert_str_eq(path_text(path), wanted);
+	CLEANUP(path_free) struct path *again = NULL;
 	cr_assert_eq(path_parse(path_text(path), &again), 0, "%s", path_text(path));
 	cr_assert_str_eq(path_text(again), wanted);
-	path_free(&again);
-	path_free(&path);
-	cr_assert_null(path);
 }
 
 Test(path, all_spellings_of_a_path_have_one_form)
@@ -70,7 +94,7 @@ Test(path, all_spellings_of_a_path_have_one_form)
 
 static void assert_syntax(const char *text, const char *part)
 {
-	struct path *path = NULL;
+	path_free(&path);
 	int r = path_parse(text, &path);
 
 	cr_assert_eq(r, ERR_SYNTAX, "%s", text);
@@ -126,22 +150,19 @@ Test(path, errors_point_at_the_place)
 
 Test(path, keys_are_told_up_to_the_first_other_step)
 {
-	CLEANUP(path_free) struct path *path = NULL;
 	struct bytes key;
 
-	cr_assert_eq(path_parse("metadata.labels['a.b']", &path), 0);
+	parse("metadata.labels['a.b']");
 	cr_assert_eq(path_keys(path, 2, &key), 3);
 	cr_assert(bytes_equal(key, BYTES_LIT("a.b")));
 	cr_assert(path_is_plain(path));
 	cr_assert_not(path_is_plural(path));
-	path_free(&path);
-	cr_assert_eq(path_parse("spec.containers[*].image", &path), 0);
+	parse("spec.containers[*].image");
 	cr_assert_eq(path_keys(path, 1, &key), 2);
 	cr_assert(bytes_equal(key, BYTES_LIT("containers")));
 	cr_assert_not(path_is_plain(path));
 	cr_assert(path_is_plural(path));
-	path_free(&path);
-	cr_assert_eq(path_parse("[0].a", &path), 0);
+	parse("[0].a");
 	cr_assert_eq(path_keys(path, 0, NULL), 0);
 	cr_assert_not(path_is_plain(path));
 	cr_assert_not(path_is_plural(path));
@@ -149,11 +170,8 @@ Test(path, keys_are_told_up_to_the_first_other_step)
 
 static bool is_within(const char *text, const char *subtree)
 {
-	CLEANUP(path_free) struct path *path = NULL;
-
-	cr_assert_eq(path_parse(text, &path), 0);
-	bool within = path_is_within(path, bytes_str(subtree));
-	return within;
+	parse(text);
+	return path_is_within(path, bytes_str(subtree));
 }
 
 Test(path, what_lies_in_a_subtree_is_told_by_whole_keys)
@@ -175,12 +193,10 @@ Test(path, metadata_is_told_by_the_first_key)
 	} cases[] = {{"metadata.name", true}, {"kind", true}, {"apiVersion", true},
 		{"..name", true}, {"[*]", true}, {"data.a", false}, {"metadataX", false},
 		{"spec", false}};
-	struct path *path;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		cr_assert_eq(path_parse(cases[i].text, &path), 0);
+		parse(cases[i].text);
 		cr_expect_eq(path_is_of_metadata(path), cases[i].of_metadata, "%s", cases[i].text);
-		path_free(&path);
 	}
 }
 
@@ -190,37 +206,15 @@ Test(path, narrow_ones_name_one_place)
 		"a", "a.b['c.d'][-1]", "c[type=Ready].status", "c[?(@.type==\"Ready\")].status"};
 	static const char *const wide[] = {"a[*]", "a.*", "a[0:1]", "..a", "['a','b']", "c[?(@.a)]",
 		"c[?(@.a!=1)]", "c[?(@.a==@.b)]", "c[?(1==1)]"};
-	struct path *path;
 
 	for (size_t i = 0; i < sizeof(narrow) / sizeof(narrow[0]); i++) {
-		cr_assert_eq(path_parse(narrow[i], &path), 0);
+		parse(narrow[i]);
 		cr_assert(path_is_narrow(path), "%s", narrow[i]);
-		path_free(&path);
 	}
 	for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++) {
-		cr_assert_eq(path_parse(wide[i], &path), 0);
+		parse(wide[i]);
 		cr_assert_not(path_is_narrow(path), "%s", wide[i]);
-		path_free(&path);
 	}
-}
-
-/* ---- evaluation --------------------------------------------------------- */
-
-static struct buf document;
-
-static void set_up(void)
-{
-	document = body_of("{\"metadata\":{\"name\":\"web\",\"labels\":{\"a.b/"
-			   "c\":\"x\",\"d\":\"y\"}},"
-			   "\"spec\":{\"containers\":[{\"image\":\"one\",\"ports\":[80,443]},"
-			   "{\"image\":\"two\"},{\"name\":\"none\"},{\"image\":null,\"ports\":"
-			   "[]}]},"
-			   "\"status\":{\"conditions\":[{\"type\":\"Ready\"}]}}");
-}
-
-static void tear_down(void)
-{
-	buf_release(&document);
 }
 
 static int put_text(void *arg, const struct value *value)
@@ -238,14 +232,13 @@ static int put_text(void *arg, const struct value *value)
 static void assert_finds(const char *text, const char *wanted)
 {
 	CLEANUP(buf_release) struct buf found = BUF_INIT;
-	CLEANUP(path_free) struct path *path = NULL;
 
-	cr_assert_eq(path_parse(text, &path), 0);
+	parse(text);
 	cr_assert_eq(path_eval(path, buf_bytes(&document), put_text, &found), 0);
 	cr_assert_str_eq(buf_cstr(&found), wanted, "%s: '%s'", text, buf_cstr(&found));
 }
 
-Test(path, values_are_found_in_order, .init = set_up, .fini = tear_down)
+Test(path, values_are_found_in_order)
 {
 	assert_finds("metadata.name", "web ");
 	assert_finds("metadata.labels['a.b/c']", "x ");
@@ -260,7 +253,7 @@ Test(path, values_are_found_in_order, .init = set_up, .fini = tear_down)
 	assert_finds("status", "{} ");
 }
 
-Test(path, slices_and_negative_numbers_count_from_the_end, .init = set_up, .fini = tear_down)
+Test(path, slices_and_negative_numbers_count_from_the_end)
 {
 	assert_finds("spec.containers[-1].ports", "[] ");
 	assert_finds("spec.containers[-4].image", "one ");
@@ -274,7 +267,7 @@ Test(path, slices_and_negative_numbers_count_from_the_end, .init = set_up, .fini
 	assert_finds("metadata[0:1]", "");
 }
 
-Test(path, filters_keep_the_items_for_which_they_hold, .init = set_up, .fini = tear_down)
+Test(path, filters_keep_the_items_for_which_they_hold)
 {
 	assert_finds("spec.containers[?(@.image=='two')].image", "two ");
 	assert_finds("spec.containers[image=two].image", "two ");
@@ -300,7 +293,7 @@ Test(path, filters_keep_the_items_for_which_they_hold, .init = set_up, .fini = t
 	assert_finds("spec.containers[?(@.ports[?(@==443)])].image", "one ");
 }
 
-Test(path, a_union_gives_what_each_member_finds_in_turn, .init = set_up, .fini = tear_down)
+Test(path, a_union_gives_what_each_member_finds_in_turn)
 {
 	assert_finds("spec.containers[0,1].image", "one two ");
 	assert_finds("spec.containers[1,0].image", "two one ");
@@ -311,7 +304,7 @@ Test(path, a_union_gives_what_each_member_finds_in_turn, .init = set_up, .fini =
 	assert_finds("spec.containers[0].ports[0,-1:]", "80 443 ");
 }
 
-Test(path, two_dots_descend, .init = set_up, .fini = tear_down)
+Test(path, two_dots_descend)
 {
 	assert_finds("..image", "one two  ");
 	assert_finds("spec..ports[0]", "80 ");
@@ -324,6 +317,7 @@ Test(path, two_dots_descend, .init = set_up, .fini = tear_down)
 /* The members of a map come before those within it, wherever their key stands. */
 Test(path, two_dots_give_a_map_s_own_member_first)
 {
+	buf_release(&document);
 	document = body_of("{\"a\":{\"x\":{\"n\":1,\"e\":{},\"f\":[]},\"n\":{\"n\":2}},"
 			   "\"b\":[[],[{\"n\":3},7,{\"m\":[{\"n\":4}],\"n\":5}]],\"n\":6}");
 	assert_finds("..n", "6 {} 1 2 3 5 4 ");
@@ -332,10 +326,9 @@ Test(path, two_dots_give_a_map_s_own_member_first)
 	assert_finds("..x..n", "1 ");
 	assert_finds("..n..n", "2 ");
 	assert_finds("..[1]", "[] 7 ");
-	tear_down();
 }
 
-Test(path, a_path_that_leads_nowhere_finds_nothing, .init = set_up, .fini = tear_down)
+Test(path, a_path_that_leads_nowhere_finds_nothing)
 {
 	assert_finds("spec.nodeName", "");
 	assert_finds("metadata.name.more", "");
@@ -352,45 +345,34 @@ static int stop_at_two(void *arg, const struct value *value)
 }
 
 /* A backslash in it means a plain dot to the path, and nothing to the key. Found by fuzzing. */
-Test(path, the_text_of_a_quoted_member_of_a_union_means_the_same, .init = set_up, .fini = tear_down)
+Test(path, the_text_of_a_quoted_member_of_a_union_means_the_same)
 {
 	static const char *const texts[] = {"['a','\\..b']", "['a','..b']", "[\"it's.b\",'c']",
 		"['it\\'s.b','c']", "['a\\.b','c.d']"};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		struct path *path = NULL, *again = NULL;
-
-		cr_assert_eq(path_parse(texts[i], &path), 0, "%s", texts[i]);
-		cr_assert_str_eq(path_text(path), texts[i]);
-		cr_assert_eq(path_parse(path_text(path), &again), 0);
-		cr_assert_str_eq(path_text(again), texts[i]);
-		path_free(&path);
-		path_free(&again);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		assert_canonical(texts[i], texts[i]);
 }
 
-Test(path, the_callback_can_stop_the_walk, .init = set_up, .fini = tear_down)
+Test(path, the_callback_can_stop_the_walk)
 {
-	CLEANUP(path_free) struct path *path = NULL;
 	struct value value;
 	int calls = 0;
 
-	cr_assert_eq(path_parse("spec.containers[*].image", &path), 0);
+	parse("spec.containers[*].image");
 	cr_assert_eq(path_eval(path, buf_bytes(&document), stop_at_two, &calls), 42);
 	cr_assert_eq(calls, 2);
 	cr_assert_eq(path_first(path, buf_bytes(&document), &value), FOUND);
 	cr_assert(bytes_equal(value.text, BYTES_LIT("one")));
-	path_free(&path);
-	cr_assert_eq(path_parse("spec.nodeName", &path), 0);
+	parse("spec.nodeName");
 	cr_assert_eq(path_first(path, buf_bytes(&document), &value), NOT_FOUND);
 }
 
-Test(path, damaged_documents_are_reported, .init = set_up, .fini = tear_down)
+Test(path, damaged_documents_are_reported)
 {
-	CLEANUP(path_free) struct path *path = NULL;
 	struct value value;
 
-	cr_assert_eq(path_parse("status.conditions[*].type", &path), 0);
+	parse("status.conditions[*].type");
 	for (size_t n = 0; n < document.size; n++)
 		cr_assert_eq(
 			path_first(path, BYTES(document.data, n), &value), ERR_CORRUPT, "%zu", n);
@@ -482,8 +464,7 @@ Test(path, a_set_finds_what_each_of_its_paths_finds_alone)
 		path_free(&paths[i]);
 }
 
-Test(path, a_set_takes_keys_alone_and_grows_between_two_documents, .init = set_up,
-	.fini = tear_down)
+Test(path, a_set_takes_keys_alone_and_grows_between_two_documents)
 {
 	CLEANUP(path_set_release) struct path_set set = {0};
 	size_t name, none, whole, late;
