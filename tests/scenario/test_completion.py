@@ -1,24 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Completion of command lines: the candidates of "kinf __complete", and bash, zsh and fish on a terminal."""
 
-import contextlib
-import fcntl
 import os
-import pty
 import re
-import select
-import signal
-import struct
-import termios
-import time
 from pathlib import Path
 
 import pytest
 
-from harness import PATIENCE, eventually
+from harness import eventually
 from harness.objects import pod
 from harness.process import program
 from harness.store import whole
+from harness.terminal import Terminal
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "command" / "completion"
 SHELLS = {
@@ -113,67 +106,23 @@ def test_without_a_store_nothing_is_printed(store, tmp_path):
         assert [line for line in answer.stdout.splitlines() if line != "all\t"] == [] and not answer.stderr
 
 
-class Terminal:
-    """A shell on a terminal of its own."""
-
-    def __init__(self, argv, env):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.execvpe(argv[0], argv, env)
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
-        self.seen = ""
-
-    def type(self, text):
-        os.write(self.fd, text.encode())
-
-    def read(self):
-        """Adds the text printed within a moment to `seen`. Returns whether a program may print more."""
-        if not select.select([self.fd], [], [], 0.2)[0]:
-            return True
-        try:
-            text = os.read(self.fd, 65536).decode(errors="replace")
-        except OSError:  # EIO: no program has the terminal open
-            return False
-        self.seen += re.sub(r"\x1b(\[[0-9;?=>]*[a-zA-Z]|[=>()][A-Z0-9]?|\][^\a]*\a)|[\x00\x0e\x0f\r]", "", text)
-        return True
-
-    def expect(self, pattern):
-        """Waits for PATTERN after the last match."""
-        end = time.monotonic() + 20 * PATIENCE
-        while not (found := re.search(pattern, self.seen)):
-            assert self.read() and time.monotonic() < end, f"{pattern!r} is not in {self.seen!r}"
-        self.seen = self.seen[found.end() :]
-
-    def close(self):
-        """Ends the shell and its children before the terminal: a program of the address sanitizer
-        spins in its leak check for ever if its terminal vanishes."""
-        end = time.monotonic() + PATIENCE
-        self.type("\x03\nexit\n")
-        while self.read() and time.monotonic() < end:
-            pass
-        while os.waitpid(self.pid, os.WNOHANG)[0] == 0:
-            if time.monotonic() >= end:
-                for group in {os.tcgetpgrp(self.fd), self.pid}:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.killpg(group, signal.SIGKILL)
-            time.sleep(0.01)
-        os.close(self.fd)
-
-
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_shell_completes(store, shell, tmp_path):
     argv, setup = SHELLS[shell]
-    env = {**store.env, "PATH": f"{Path(program('kinf')).parent}:{os.environ['PATH']}", "TERM": "xterm", "HOME": str(tmp_path)}
-    terminal = Terminal(argv, env)
+    env = {**store.env, "PATH": f"{Path(program('kinf')).parent}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    terminal = Terminal(argv, env, columns=200, term="xterm")
     try:
-        terminal.type(setup + "; echo rea''dy\n")
-        terminal.expect("\nready")
+        terminal.press(setup + "; echo rea''dy\n")
+        terminal.wait_text("\nready")
         # The output of the line shows the completed words.
-        terminal.type("kinf ge\tpo\t-n w\t--index node=n1\t-o na\t\n")
-        terminal.expect("\npod/web-1")
-        terminal.type("kinf describe nodes node-1\t--store=/nowh\t\n")
-        terminal.expect("\nError: .*/nowh")
-        terminal.type("kinf get -o name nodes R\t\n")  # typed as one word: nothing of it runs
-        terminal.expect(r"\nnode/R&D \$\(id\)")
+        terminal.press("kinf ge\tpo\t-n w\t--index node=n1\t-o na\t\n")
+        terminal.wait_text("\npod/web-1")
+        terminal.press("kinf describe nodes node-1\t--store=/nowh\t\n")
+        eventually(lambda: re.search("\nError: .*/nowh", terminal.text()), what="an error")
+        terminal.press("kinf get -o name nodes R\t\n")  # typed as one word: nothing of it runs
+        terminal.wait_text("\nnode/R&D $(id)")
+        # A program of the address sanitizer spins in its leak check for ever if its terminal vanishes.
+        terminal.press("exit\n")
+        terminal.wait()
     finally:
         terminal.close()
