@@ -33,21 +33,18 @@ def failpoints():
 
 class Freezing:
     def __init__(self, workspace, options):
-        self.tally, self.options = Tally(), options
+        self.tally, self.options = Tally(options.only), options
         self.simulator = workspace.simulator()
         self.simulator.create(FEED, 60, size=600)
         self.store = workspace.store(simulator=self.simulator)
         self.store.configure(whole(FEED, indexes=INDEXES), hangLimit="5s")
-
-    def lineage(self):
-        return self.store.lineage()
 
     def pids(self):
         return {p["name"]: p["pid"] for p in self.store.kinf("status", "-o", "json", check=True).json["processes"]}
 
     def daemon(self, point, name):
         """kinf run with a daemon NAME that stops itself at POINT, once."""
-        before = self.lineage()
+        before = self.store.lineage()
         supervisor = self.store.run()
         self.store.wait_equal(self.simulator, FEED)
         # The stopping daemon runs without a supervisor at first. The supervisor takes it over by
@@ -65,7 +62,7 @@ class Freezing:
         supervisor.start()
         self.simulator.touch(FEED, 5)
         self.store.wait_equal(self.simulator, FEED, timeout=10)
-        assert self.lineage() == before, "another journal"
+        assert self.store.lineage() == before, "another journal"
         self.store.verify()
         supervisor.stop()
 
@@ -80,16 +77,6 @@ class Freezing:
         finally:
             reader.kill(9)
 
-    def case(self, kind, body, *arguments):
-        if self.options.only not in kind:
-            return
-        fault = None
-        try:
-            body(*arguments)
-        except AssertionError as problem:
-            fault = str(problem)[:800]
-        self.tally.tried(kind, fault)
-
     def run(self):
         daemons = self.store.daemons()
         self.store.wait_equal(self.simulator, FEED)
@@ -99,11 +86,11 @@ class Freezing:
         if self.options.count:
             points = random.Random(self.options.seed).sample(points, min(len(points), self.options.count))
         for point in points:
-            self.case(f"daemon at {point}", self.daemon, point, point)
+            self.tally.case(f"daemon at {point}", self.daemon, point, point)
         supervisor = self.store.run()
         self.store.wait_equal(self.simulator, FEED)
         for point in READERS:
-            self.case(f"reader at {point}", self.reader, point, supervisor)
+            self.tally.case(f"reader at {point}", self.reader, point, supervisor)
         supervisor.stop()
         return self.tally.end()
 

@@ -29,26 +29,13 @@ COMMANDS = [["get", FEED, "-o", "name"], ["status"], ["watch", FEED, "-o", "name
 
 class Limits:
     def __init__(self, workspace, options):
-        self.options, self.tally, self.workspace = options, Tally(), workspace
+        self.options, self.tally, self.workspace = options, Tally(options.only), workspace
         self.simulator = workspace.simulator()
         self.simulator.create(FEED, 40, size=600)
 
     def open_store(self, name):
         store = self.workspace.store(name, self.simulator)
         return store.configure(whole(FEED, indexes=INDEXES), retention={"time": "1s", "size": "64MiB"}, hangLimit="5m")
-
-    def lineage(self, store):
-        return store.lineage()
-
-    def case(self, kind, body, *args):
-        if self.options.only not in kind:
-            return
-        fault = None
-        try:
-            body(*args)
-        except AssertionError as problem:
-            fault = str(problem)[:1500]
-        self.tally.tried(kind, fault)
 
     # ---- descriptors -----------------------------------------------------------------------------
 
@@ -62,7 +49,7 @@ class Limits:
         assert result.status == 0 or said, f"{n} descriptors: no sentence: {result}"
 
     def daemon(self, store, name, clean, n):
-        before = self.lineage(store)
+        before = store.lineage()
         argv = [program(name), "--config", store.config, "--runtime-dir", store.runtime]
         process = store.process(f"limited-{name}", argv)
         process.err_path.unlink(missing_ok=True)
@@ -84,7 +71,7 @@ class Limits:
         clean.start()
         store.wait_equal(self.simulator, FEED, timeout=10)
         assert clean.stop() in (0, -15), clean.tail()  # -15: it had only begun
-        assert self.lineage(store) == before, f"{n} descriptors: another journal"
+        assert store.lineage() == before, f"{n} descriptors: another journal"
 
     def descriptors(self):
         if not any(self.options.only in kind for kind in ("descriptors of kinf", "descriptors of kinf-processor", "descriptors of kinf-reflector")):
@@ -95,11 +82,11 @@ class Limits:
         step = max(1, MOST // (self.options.count or MOST))
         for words in COMMANDS:
             for n in range(4, MOST, step):
-                self.case(f"descriptors of kinf {words[0]}", self.command, store, words, n)
+                self.tally.case(f"descriptors of kinf {words[0]}", self.command, store, words, n)
         for name, clean in (("kinf-processor", processor), ("kinf-reflector", reflector)):
             assert clean.stop() == 0, clean.tail()
             for n in range(4, MOST, step):
-                self.case(f"descriptors of {name}", self.daemon, store, name, clean, n)
+                self.tally.case(f"descriptors of {name}", self.daemon, store, name, clean, n)
             clean.start()
             store.wait_equal(self.simulator, FEED)
         store.verify()
@@ -129,9 +116,9 @@ class Limits:
                     (taken / str(n)).touch()
                 except OSError:
                     break
-            self.case(f"no inode in the {which} directory", self.without_inodes, store, daemons, follower, which)
+            self.tally.case(f"no inode in the {which} directory", self.without_inodes, store, daemons, follower, which)
             subprocess.run(["rm", "-rf", taken], check=True)
-            self.case(f"inodes again in the {which} directory", self.with_inodes, store, daemons, follower)
+            self.tally.case(f"inodes again in the {which} directory", self.with_inodes, store, daemons, follower)
             for process in (follower, *daemons):
                 process.stop()
         finally:
@@ -147,13 +134,13 @@ class Limits:
         assert follower.running and all(process.running for process in daemons)
         found = store.kinf("get", FEED, "-o", "name")
         assert found.status == 0 and len(found.stdout.split()) == 40 or found.status == 1 and "No space left" in found.stderr, found
-        before = self.lineage(store)
+        before = store.lineage()
         for process in daemons:
             process.kill()
             process.start()
         eventually(lambda: all(process.running or process.log.strip() for process in daemons), 10, "a daemon lives or says why not")
         assert all(process.running or process.popen.returncode in ORDERLY for process in daemons), [p.tail(5) for p in daemons]
-        assert self.lineage(store) == before
+        assert store.lineage() == before
 
     def with_inodes(self, store, daemons, follower):
         for process in daemons:
@@ -199,7 +186,7 @@ class Limits:
             eventually(lambda: len(list(pins.iterdir())) < 10, 60, "the files are removed")
             store.verify()
 
-        self.case("5000 files in pins/", body)
+        self.tally.case("5000 files in pins/", body)
         for process in daemons:
             process.stop()
 

@@ -35,19 +35,8 @@ class Namespaces:
         shell = ["sh", "-c", READ_ONLY, "sh", self.store.path] if read_only else []
         return self.store.process(name, [*CONTAINER, *shell, *argv])
 
-    def case(self, kind, body, *args):
-        fault = None
-        try:
-            body(*args)
-        except AssertionError as problem:
-            fault = str(problem)[:800]
-        self.tally.tried(kind, fault)
-
     def size(self):
         return sum(self.store.disk_bytes(part) for part in ("journal", "index"))
-
-    def lineage(self):
-        return self.store.lineage()
 
     def readers(self):
         return [r for r in self.store.kinf("status", "-o", "json", check=True).json["readers"] if not r["name"].startswith("kinf-")]
@@ -67,7 +56,7 @@ class Namespaces:
         self.simulator.churn(FEED, 80, 20)
         sizes = []
         for number in range(self.options.count or 100):
-            self.case("reader as pid 1, killed", self.reader_life, reader, number)
+            self.tally.case("reader as pid 1, killed", self.reader_life, reader, number)
             if number % 10 == 9:
                 sizes.append(self.size())
         self.simulator.churn(FEED, 0)
@@ -77,7 +66,7 @@ class Namespaces:
             assert not sizes or max(sizes) <= sizes[0] * 1.5 + (4 << 20), sizes
             return True
 
-        self.case("no pin of an ended reader is left", lambda: eventually(nothing_is_held, 20))
+        self.tally.case("no pin of an ended reader is left", lambda: eventually(nothing_is_held, 20))
 
     def daemon_life(self, daemon, before):
         daemon.kill()
@@ -91,17 +80,17 @@ class Namespaces:
             return True
 
         eventually(runs_and_is_equal, 15)
-        assert rv and self.lineage() == before, "another journal"
+        assert rv and self.store.lineage() == before, "another journal"
 
     def lives_of_daemons(self):
         daemons = {name: self.contained(f"pid1-{name}", program(name), "--config", self.store.config, "--runtime-dir", self.store.runtime,
                                         read_only=False).start() for name in ("kinf-reflector", "kinf-processor")}  # fmt: skip
         self.store.wait_equal(self.simulator, FEED)
-        before = self.lineage()
+        before = self.store.lineage()
         for _ in range((self.options.count or 100) // 5):
             for name, daemon in daemons.items():
-                self.case(f"{name} as pid 1, killed", self.daemon_life, daemon, before)
-        self.case("verify", self.store.verify)
+                self.tally.case(f"{name} as pid 1, killed", self.daemon_life, daemon, before)
+        self.tally.case("verify", self.store.verify)
         for daemon in daemons.values():
             daemon.kill(signal.SIGKILL)
 

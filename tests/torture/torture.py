@@ -37,7 +37,8 @@ def arguments(about, count, *more, flags=()):
 class Tally:
     """Counts cases by their kind, prints the sums, and ends with status 1 if one has failed."""
 
-    def __init__(self):
+    def __init__(self, only=""):
+        self.only = only
         self.kinds = {}
         self.faults = []
 
@@ -48,6 +49,17 @@ class Tally:
             row[1] += 1
             self.faults.append(f"{kind}: {fault}")
             print(f"FAULT {kind}: {fault}", flush=True)
+
+    def case(self, kind, body, *arguments):
+        """Tries BODY(*ARGUMENTS) if KIND is chosen; an assertion that fails is the fault."""
+        if self.only not in kind:
+            return
+        fault = None
+        try:
+            body(*arguments)
+        except AssertionError as problem:
+            fault = str(problem)[:1500]
+        self.tried(kind, fault)
 
     def end(self):
         print(f"{'':40} {'tried':>8} {'failed':>8}")
