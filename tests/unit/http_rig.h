@@ -154,12 +154,6 @@ static inline void set_up(void)
 	cr_assert_eq(http_new(&config, &http), 0);
 }
 
-static inline void tear_down(void)
-{
-	http_free(&http);
-	api_stub_stop(&stub);
-}
-
 static inline void run(struct seen *seen, const char *path, uint64_t limit_ns)
 {
 	start(seen, http, path, limit_ns);
@@ -170,6 +164,16 @@ static inline void run(struct seen *seen, const char *path, uint64_t limit_ns)
 static inline void release(struct seen *seen)
 {
 	buf_release(&seen->body);
+}
+
+/* Of a test with one call. */
+static struct seen seen;
+
+static inline void tear_down(void)
+{
+	release(&seen);
+	http_free(&http);
+	api_stub_stop(&stub);
 }
 
 #endif

@@ -11,8 +11,6 @@ TestSuite(http, .init = set_up, .fini = tear_down, .timeout = 60);
 
 Test(http, answer_comes_in_status_then_body_then_end)
 {
-	CLEANUP(release) struct seen seen = {0};
-
 	run(&seen, "/good?limit=1", 0);
 	cr_assert_eq(seen.result, 0);
 	cr_assert_eq(seen.status, 200);
@@ -29,8 +27,6 @@ Test(http, answer_comes_in_status_then_body_then_end)
 
 Test(http, connection_is_used_again)
 {
-	CLEANUP(release) struct seen seen = {0};
-
 	for (int i = 1; i <= 5; i++) {
 		start(&seen, http, "/good", 0);
 		poll_until(http, &seen.n_done, i);
@@ -80,28 +76,23 @@ Test(http, other_statuses_are_answers_too)
 
 Test(http, c32_a_negative_retry_after_is_none)
 {
-	CLEANUP(release) struct seen seen = {0};
-
 	run(&seen, "/elsewhere", 0);
 	cr_assert_eq(seen.status, 429);
 	cr_assert(!seen.has_retry_after);
 	cr_assert_eq(seen.retry_after_ns, 0);
 }
 
-/* It is not followed at all, so no credentials go anywhere. */
 /* In milliseconds it is more than 32 bits hold. */
 Test(http, c32_a_long_retry_after_stays_long)
 {
-	CLEANUP(release) struct seen seen = {0};
-
 	run(&seen, "/ages", 0);
 	cr_assert_eq(seen.retry_after_ns, 4294968ull * 1000 * MS);
 }
 
+/* It is not followed at all, so no credentials go anywhere. */
 Test(http, c65_a_redirect_is_an_answer_not_an_instruction)
 {
 	struct kubeconfig with = {.server = config.server, .token = (char *)"T"};
-	CLEANUP(release) struct seen seen = {0};
 	CLEANUP(http_free) struct http *other = NULL;
 
 	cr_assert_eq(http_new(&with, &other), 0);
@@ -130,34 +121,32 @@ Test(http, c55_a_compressed_answer_is_whole_or_an_error)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		CLEANUP(release) struct seen seen = {0};
+		CLEANUP(release) struct seen one = {0};
 
-		seen.http = http;
+		one.http = http;
 		cr_assert_eq(http_start(http,
 				     &(struct http_request){.path = cases[i].path,
 					     .gzip = cases[i].gzip,
-					     .arg = &seen,
+					     .arg = &one,
 					     .on_status = on_status,
 					     .on_body = on_body,
 					     .on_done = on_done},
-				     &seen.call),
+				     &one.call),
 			0);
-		poll_until(http, &seen.n_done, 1);
+		poll_until(http, &one.n_done, 1);
 		cr_assert_eq(
-			seen.result, cases[i].result, "%zu: %d %s", i, seen.result, seen.sentence);
+			one.result, cases[i].result, "%zu: %d %s", i, one.result, one.sentence);
 		if (cases[i].body)
-			cr_assert_str_eq(buf_cstr(&seen.body), cases[i].body);
+			cr_assert_str_eq(buf_cstr(&one.body), cases[i].body);
 		else if (cases[i].result == ERR_PROTOCOL)
-			cr_assert(strstr(seen.sentence,
-					  "the answer's Content-Encoding can't be read"),
-				"%s", seen.sentence);
+			cr_assert(
+				strstr(one.sentence, "the answer's Content-Encoding can't be read"),
+				"%s", one.sentence);
 	}
 }
 
 Test(http, trailers_without_end_are_an_error)
 {
-	CLEANUP(release) struct seen seen = {0};
-
 	run(&seen, "/trailers", 0);
 	cr_assert_str_eq(buf_cstr(&seen.body), "{}");
 	cr_assert_eq(seen.result, ERR_PROTOCOL);
@@ -207,7 +196,6 @@ Test(http, tls_to_a_server_without_it_is_a_tls_error)
 {
 	char url[64];
 	struct kubeconfig tls = {.server = url, .tls = true};
-	CLEANUP(release) struct seen seen = {0};
 	CLEANUP(http_free) struct http *other = NULL;
 
 	(void)snprintf(url, sizeof(url), "https%s", api_stub_url(stub) + 4);
@@ -222,7 +210,6 @@ Test(http, tls_to_a_server_without_it_is_a_tls_error)
 
 Test(http, silence_before_the_answer_ends_the_call)
 {
-	CLEANUP(release) struct seen seen = {0};
 	uint64_t began = proc_monotonic_ns();
 
 	run(&seen, "/silent", 200 * MS);
@@ -234,8 +221,6 @@ Test(http, silence_before_the_answer_ends_the_call)
 
 Test(http, silence_inside_the_answer_ends_the_call)
 {
-	CLEANUP(release) struct seen seen = {0};
-
 	run(&seen, "/watch", 900 * MS); /* time for the stub's answer, on a busy machine too */
 	cr_assert_eq(seen.result, ERR_TIMEOUT);
 	cr_assert_eq(seen.status, 200);
@@ -246,8 +231,6 @@ Test(http, silence_inside_the_answer_ends_the_call)
 /* Like an accepted watch, which may be silent. */
 Test(http, refusal_that_does_not_end_is_ended)
 {
-	CLEANUP(release) struct seen seen = {0};
-
 	cr_assert_eq(http_start(http,
 			     &(struct http_request){
 				     .path = "/refused",
@@ -269,8 +252,6 @@ Test(http, refusal_that_does_not_end_is_ended)
 /* We asked for nothing of the kind: there is no body without a status. */
 Test(http, another_protocol_is_no_answer)
 {
-	CLEANUP(release) struct seen seen = {0};
-
 	run(&seen, "/switched", 200 * MS);
 	cr_assert_eq(seen.n_status, 0);
 	cr_assert_eq(seen.body.size, 0);
@@ -279,8 +260,6 @@ Test(http, another_protocol_is_no_answer)
 
 Test(http, total_limit_counts_from_the_start)
 {
-	CLEANUP(release) struct seen seen = {0};
-
 	cr_assert_eq(http_start(http,
 			     &(struct http_request){
 				     .path = "/watch",
@@ -297,8 +276,6 @@ Test(http, total_limit_counts_from_the_start)
 
 Test(http, own_absence_is_not_the_servers_silence)
 {
-	CLEANUP(release) struct seen seen = {0};
-
 	start(&seen, http, "/watch", 1500 * MS);
 	poll_until(http, &seen.n_status, 1);
 	sleep(2);
@@ -354,8 +331,7 @@ Test(http, one_call_may_cancel_another_from_its_callback)
 
 Test(http, end_of_one_call_may_start_the_next)
 {
-	CLEANUP(release) struct seen seen = {.then = "/busy"};
-
+	seen.then = "/busy";
 	start(&seen, http, "/good", 0);
 	poll_until(http, &seen.n_done, 2);
 	cr_assert_eq(seen.status, 429);
@@ -363,8 +339,6 @@ Test(http, end_of_one_call_may_start_the_next)
 
 Test(http, free_ends_running_calls_silently)
 {
-	CLEANUP(release) struct seen seen = {0};
-
 	start(&seen, http, "/watch", 0);
 	poll_until(http, &seen.n_status, 1);
 	http_free(&http);
@@ -377,7 +351,6 @@ Test(http, free_ends_running_calls_silently)
 Test(http, refused_connection_over_tls_is_told_at_once)
 {
 	struct kubeconfig nobody = {.server = (char *)"https://127.0.0.1:1", .tls = true};
-	CLEANUP(release) struct seen seen = {0};
 	CLEANUP(http_free) struct http *other = NULL;
 	uint64_t began = proc_monotonic_ns();
 
@@ -400,7 +373,6 @@ Test(http, proxy_that_talks_without_end_is_left)
 		.tls = true,
 		.proxy_url = (char *)api_stub_url(door)};
 	CLEANUP(http_free) struct http *other = NULL;
-	CLEANUP(release) struct seen seen = {0};
 
 	cr_assert_eq(http_new(&behind, &other), 0);
 	http_set_limits(other, 100 * MS, 0);
@@ -432,7 +404,6 @@ Test(http, c62_path_prefix_and_credentials_are_sent)
 {
 	char url[128];
 	struct kubeconfig with = {.server = url, .token = (char *)"T"};
-	CLEANUP(release) struct seen seen = {0};
 	CLEANUP(http_free) struct http *other = NULL;
 
 	(void)snprintf(url, sizeof(url), "%s/a/b", api_stub_url(stub));
@@ -448,7 +419,6 @@ Test(http, c43_refused_token_file_is_read_again_for_the_next_call)
 	char path[] = "/tmp/kinf-http-token-XXXXXX";
 	int fd = mkstemp(path);
 	struct kubeconfig with = {.server = config.server, .token_file = path};
-	CLEANUP(release) struct seen seen = {0};
 	struct http *other = NULL;
 
 	cr_assert(fd >= 0 && write(fd, "one", 3) == 3);
