@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/err.h"
+#include "common/value/protobuf.h"
 #include "reflector/import/bolt.h"
 
 #define ETCD_BUCKET  "key"
@@ -35,58 +36,19 @@ struct etcd_walk {
 	size_t n_kinds;
 };
 
-/* ---- protobuf ------------------------------------------------------------ */
-
-static bool etcd_number(struct bytes *rest, uint64_t *ret_number)
-{
-	const uint8_t *p = rest->data;
-
-	*ret_number = 0;
-	for (size_t i = 0; i < rest->size && i < 10; i++) {
-		*ret_number |= (uint64_t)(p[i] & 0x7f) << 7 * i;
-		if (p[i] & 0x80)
-			continue;
-		*rest = BYTES(p + i + 1, rest->size - i - 1);
-		return true;
-	}
-	return false;
-}
-
-/* Reads the next field of a message: its number, or its bytes. Returns false at the end, and for
- * one that can't be read. */
-static bool etcd_field(
-	struct bytes *rest, uint64_t *ret_tag, uint64_t *ret_number, struct bytes *ret_text)
-{
-	*ret_text = BYTES_NONE;
-	if (!etcd_number(rest, ret_tag) || ((*ret_tag & 7) != 0 && (*ret_tag & 7) != 2) ||
-		!etcd_number(rest, ret_number))
-		return false;
-	if ((*ret_tag & 7) == 0)
-		return true;
-	if (*ret_number > rest->size)
-		return false;
-	*ret_text = BYTES(rest->data, *ret_number);
-	*rest = BYTES((const uint8_t *)rest->data + *ret_number, rest->size - *ret_number);
-	return true;
-}
+/* mvccpb.KeyValue */
+#define ROW_KEY      1
+#define ROW_REVISION 3
+#define ROW_VALUE    5
+#define TYPE_KIND    2 /* of metav1.TypeMeta */
 
 static bool etcd_read_value(struct bytes row, struct etcd_value *ret_value)
 {
-	uint64_t tag, number;
-	struct bytes text;
-
-	*ret_value = (struct etcd_value){.key = BYTES_NONE};
-	while (row.size) {
-		if (!etcd_field(&row, &tag, &number, &text))
-			return false;
-		if (tag == (1 << 3 | 2))
-			ret_value->key = text;
-		else if (tag == 3 << 3)
-			ret_value->revision = number;
-		else if (tag == (5 << 3 | 2))
-			ret_value->value = text;
-	}
-	return ret_value->key.size > 0;
+	*ret_value = (struct etcd_value){
+		.key = BYTES_NONE, .revision = protobuf_number(row, ROW_REVISION)};
+	if (!protobuf_field(row, ROW_VALUE, &ret_value->value))
+		ret_value->value = BYTES_NONE; /* a deleted key has none */
+	return protobuf_field(row, ROW_KEY, &ret_value->key) && ret_value->key.size > 0;
 }
 
 /* ---- what can't be read -------------------------------------------------- */
@@ -94,19 +56,12 @@ static bool etcd_read_value(struct bytes row, struct etcd_value *ret_value)
 /* Writes the kind of VALUE, a runtime.Unknown after "k8s" and a NUL, or why there is none. */
 static void etcd_kind(struct bytes value, char kind[KIND_NAME])
 {
-	uint64_t tag, number;
-	struct bytes type, text;
+	struct bytes type, raw, text;
 
 	(void)snprintf(kind, KIND_NAME, "%s",
 		bytes_starts(value, BYTES_LIT("k8s:enc:")) ? "(encrypted)" : "(no object)");
-	if (!bytes_starts(value, BYTES("k8s", 4)))
-		return;
-	value = BYTES((const uint8_t *)value.data + 4, value.size - 4);
-	if (!etcd_field(&value, &tag, &number, &type) || tag != (1 << 3 | 2))
-		return;
-	while (type.size && etcd_field(&type, &tag, &number, &text))
-		if (tag == (2 << 3 | 2))
-			(void)snprintf(kind, KIND_NAME, "%.*s", BYTES_ARG(text));
+	if (protobuf_object(value, &type, &raw) && protobuf_field(type, TYPE_KIND, &text))
+		(void)snprintf(kind, KIND_NAME, "%.*s", BYTES_ARG(text));
 }
 
 static void etcd_count(struct etcd_walk *walk, struct bytes value)

@@ -11,11 +11,11 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/value/json.h"
+#include "common/value/protobuf.h"
 #include "common/value/yaml.h"
 #include "serve/answer/authorize.h"
 #include "serve/answer/verbs.h"
 #include "serve/api/api_protobuf.h"
-#include "serve/api/protobuf.h"
 
 #define REVIEW_GROUP    "authorization.k8s.io"
 #define REVIEW_RESOURCE "selfsubjectaccessreviews"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/api/api_version.h"
 
-#include "serve/api/protobuf.h"
+#include "common/value/protobuf.h"
 
 #define VERSION_KEPT ((size_t)16 << 10)
 /* metav1.TypeMeta; ObjectMeta is field 1 of every object. */
@@ -99,7 +99,7 @@ static void version_read_protobuf(struct api_version *v)
 		bytes_equal(kind, BYTES_LIT("Status")) ||
 		(kind.size > 4 && memcmp((const char *)kind.data + kind.size - 4, "List", 4) == 0);
 	v->terminating = !list && protobuf_field(meta, OBJECT_META_DELETED, &rv);
-	v->lingers = !list && protobuf_is_set(meta, OBJECT_META_GRACE);
+	v->lingers = !list && protobuf_number(meta, OBJECT_META_GRACE) != 0;
 	v->finalized = !list && protobuf_field(meta, OBJECT_META_FINALIZERS, &rv);
 	v->found = protobuf_field(meta, list ? LIST_META_RV : OBJECT_META_RV, &rv) &&
 		   rv.size < sizeof(v->rv);

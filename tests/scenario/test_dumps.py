@@ -514,7 +514,7 @@ SNAPSHOT = snapshot(
     revision(4, INDEX_KEY + "one", etcd_json(index("one", 1))),
     revision(5, INDEX_KEY + "two", etcd_json(index("two", 2))),
     revision(6, "/registry/pods/web/a", b"k8s\0" + field(1, field(1, b"v1") + field(2, b"Pod")) + field(2, b"\x0a\x00")),
-    revision(7, "/registry/pods/web/a", b"k8s\0" + field(1, field(1, b"v1") + field(2, b"Pod"))),
+    revision(7, "/registry/pods/web/a", b"k8s\0" + field(1, field(1, b"v1") + field(2, b"Pod")) + field(2, b"\x0a\x00")),
     revision(8, INDEX_KEY + "one", etcd_json(index("one", 3))),
     revision(9, INDEX_KEY + "two", gone=True),
     revision(10, "/registry/secrets/web/s", b"k8s:enc:aescbc:v1:key1:xxxx"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/api/protobuf.h"
+#include "common/value/protobuf.h"
 
 /* runtime.Unknown, after the magic. */
 #define OBJECT_MAGIC BYTES("k8s\0", 4)
@@ -65,15 +65,15 @@ bool protobuf_field(struct bytes message, uint64_t wanted, struct bytes *ret_val
 	return false;
 }
 
-bool protobuf_is_set(struct bytes message, uint64_t wanted)
+uint64_t protobuf_number(struct bytes message, uint64_t wanted)
 {
 	uint64_t tag, number;
 	struct bytes value;
 
 	while (protobuf_next(&message, &tag, &value, &number))
 		if (tag == wanted << 3)
-			return number != 0;
-	return false;
+			return number;
+	return 0;
 }
 
 bool protobuf_object(struct bytes text, struct bytes *ret_type, struct bytes *ret_raw)
