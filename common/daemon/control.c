@@ -8,14 +8,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "common/unix_socket.h"
 
 #define CONTROL_MAGIC 0x6374726cu
 #define PROGRESS_NS   (SECOND_NS / 10)
@@ -49,25 +48,19 @@ static int control_watch(struct control *c, int fd, uint32_t place)
 int control_open(int directory_fd, const char *name, struct control **ret_control)
 {
 	CLEANUP(control_close) struct control *c = calloc(1, sizeof(*c));
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 	if (!c)
 		return err_set(-ENOMEM, "making the control socket");
 	c->magic = CONTROL_MAGIC;
+	c->epoll = -1;
 	for (size_t i = 0; i < CONTROL_CALLS_MAX; i++)
 		c->calls[i].fd = -1;
-	/* By the descriptor: the directory's path may be too long for an address. */
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s",
-		directory_fd, name);
+	c->listener =
+		unix_socket_listen(directory_fd, name, SOCK_SEQPACKET, 0600, CONTROL_CALLS_MAX);
+	if (c->listener < 0)
+		return c->listener;
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
-	c->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* No client connects before listen(), and then the mode is set. */
-	if (c->epoll < 0 || c->listener < 0 ||
-		(unlinkat(directory_fd, name, 0) < 0 && errno != ENOENT) ||
-		bind(c->listener, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-		fchmodat(directory_fd, name, 0600, 0) < 0 ||
-		listen(c->listener, CONTROL_CALLS_MAX) < 0 ||
-		control_watch(c, c->listener, LISTENER) < 0)
+	if (c->epoll < 0 || control_watch(c, c->listener, LISTENER) < 0)
 		return err_set(-errno, "making the control socket '%s'", name);
 	*ret_control = TAKE(c);
 	return 0;

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "common/unix_socket.h"
 
 #define CONNECT_SECONDS 10
 #define SILENCE_NS      (60 * SECOND_NS) /* a daemon sends a sign of life each second */
@@ -25,12 +25,10 @@
 /* Returns: 0; NOT_FOUND: there is no socket, or no daemon has it open; errors. */
 static int client_connect(int directory_fd, const char *name, int *ret_fd)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct sockaddr_un address = unix_socket_address(directory_fd, name);
 	struct timeval limit = {.tv_sec = CONNECT_SECONDS};
 	AUTO_FD int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s",
-		directory_fd, name);
 	if (fd < 0)
 		return err_set(-errno, "opening a socket");
 	/* Connecting has the time limit of sending: a stopped daemon accepts nothing. */

@@ -10,13 +10,12 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <sys/un.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "common/unix_socket.h"
 #include "reader/informer/informer.h"
 
 /* between two attempts to reach the reflector */
@@ -110,8 +109,6 @@ bool wake_read(struct wake *wake)
 
 void wake_connect(struct wake *wake, int runtime_fd, uint64_t now)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-
 	if (wake->bell >= 0 || runtime_fd < 0 ||
 		(wake->tried_ns && now - wake->tried_ns < wake->pause_ns))
 		return;
@@ -121,9 +118,7 @@ void wake_connect(struct wake *wake, int runtime_fd, uint64_t now)
 	wake->pause_ns = wake->pause_ns ? wake->pause_ns * 2 : BELL_PAUSE_MIN_NS;
 	if (wake->pause_ns > BELL_PAUSE_MAX_NS)
 		wake->pause_ns = BELL_PAUSE_MAX_NS;
-	/* By the descriptor: the directory's path may be too long for an address. */
-	(void)snprintf(address.sun_path, sizeof(address.sun_path),
-		"/proc/self/fd/%d/" HOME_DOORBELL, runtime_fd);
+	struct sockaddr_un address = unix_socket_address(runtime_fd, HOME_DOORBELL);
 	wake->bell = proc_apart(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (wake->bell < 0 ||
 		connect(wake->bell, (struct sockaddr *)&address, sizeof(address)) < 0 ||

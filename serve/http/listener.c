@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -19,6 +18,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "common/text/decimal.h"
+#include "common/unix_socket.h"
 #include "serve/http/tls.h"
 
 #define LISTENER_BACKLOG  4096
@@ -80,19 +80,12 @@ static int listeners_add(struct listeners *all, enum listener_kind kind, int fd)
 static int listeners_open_unix(
 	struct listeners *all, enum listener_kind kind, int runtime_fd, unsigned mode)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = unix_socket_listen(
+		runtime_fd, LISTENER_SOCKET, SOCK_STREAM, mode, LISTENER_BACKLOG);
 
-	/* By the descriptor: the directory's path may be too long for an address. */
-	(void)snprintf(address.sun_path, sizeof(address.sun_path),
-		"/proc/self/fd/%d/" LISTENER_SOCKET, runtime_fd);
-	if (fd < 0 || (unlinkat(runtime_fd, LISTENER_SOCKET, 0) < 0 && errno != ENOENT) ||
-		bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-		fchmodat(runtime_fd, LISTENER_SOCKET, mode, 0) < 0 ||
-		listen(fd, LISTENER_BACKLOG) < 0)
-		return err_set(
-			-errno, "making the socket '" LISTENER_SOCKET "' in the runtime directory");
-	return listeners_add(all, kind, TAKE_FD(fd));
+	if (fd < 0)
+		return err_add(fd, "in the runtime directory");
+	return listeners_add(all, kind, fd);
 }
 
 /* Returns the error of listening on WORD, with the remedy. */

@@ -2,17 +2,15 @@
 #include "store/ring/doorbell.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/unix_socket.h"
 
 #define DOORBELL_MAGIC 0x62656c6cu
 #define EVENTS_MAX     64 /* connections accepted, and bytes received, in one call */
@@ -43,22 +41,14 @@ static int doorbell_watch(struct doorbell *d, int fd, uint32_t slot)
 
 static int doorbell_listen(struct doorbell *d, const struct home *home)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int runtime = home_runtime_fd(home);
-	mode_t mode =
-		home_file_mode(home) & 0040 ? 0660 : 0600; /* connecting takes the right to write */
+	unsigned mode = home_file_mode(home) & 0040 ? 0660 : 0600;
 
-	/* By the descriptor: the directory's path may be too long for an address. */
-	(void)snprintf(address.sun_path, sizeof(address.sun_path),
-		"/proc/self/fd/%d/" HOME_DOORBELL, runtime);
+	d->listener = unix_socket_listen(
+		home_runtime_fd(home), HOME_DOORBELL, SOCK_STREAM, mode, DOORBELL_BELLS_MAX);
+	if (d->listener < 0)
+		return err_add(d->listener, "%s", home_runtime(home));
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
-	d->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (d->epoll < 0 || d->listener < 0 ||
-		(unlinkat(runtime, HOME_DOORBELL, 0) < 0 && errno != ENOENT) ||
-		bind(d->listener, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-		fchmodat(runtime, HOME_DOORBELL, mode, 0) < 0 ||
-		listen(d->listener, DOORBELL_BELLS_MAX) < 0 ||
-		doorbell_watch(d, d->listener, LISTENER) < 0)
+	if (d->epoll < 0 || doorbell_watch(d, d->listener, LISTENER) < 0)
 		return err_set(
 			-errno, "making the doorbell '%s/" HOME_DOORBELL "'", home_runtime(home));
 	return 0;

@@ -2,16 +2,14 @@
 #include "store/ring/progress_request.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/unix_socket.h"
 
 #define PROGRESS_SOCKET "wish.reflector" /* in the runtime directory */
 #define REQUEST_MAGIC   0x31475250u      /* "PRG1" */
@@ -19,37 +17,12 @@
 /* Offsets in a request (FORMAT.md, Progress requests). */
 enum { AT_MAGIC = 0, AT_FEED = 4, AT_RV = 8, AT_JOURNAL = 16, REQUEST_SIZE = 32 };
 
-/* By the descriptor: the directory's path may be too long for an address. */
-static struct sockaddr_un progress_request_address(const struct home *home)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-	(void)snprintf(address.sun_path, sizeof(address.sun_path),
-		"/proc/self/fd/%d/" PROGRESS_SOCKET, home_runtime_fd(home));
-	return address;
-}
-
-static int progress_request_open(const struct home *home)
-{
-	struct sockaddr_un address = progress_request_address(home);
-	mode_t mode =
-		home_file_mode(home) & 0040 ? 0660 : 0600; /* sending takes the right to write */
-	int runtime = home_runtime_fd(home);
-	AUTO_FD int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0 || (unlinkat(runtime, PROGRESS_SOCKET, 0) < 0 && errno != ENOENT) ||
-		bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-		fchmodat(runtime, PROGRESS_SOCKET, mode, 0) < 0)
-		return err_set(
-			-errno, "making the socket '%s/" PROGRESS_SOCKET "'", home_runtime(home));
-	return TAKE_FD(fd);
-}
-
 void progress_request_keep(struct home *home, int *fd)
 {
 	if (*fd >= 0)
 		return;
-	*fd = progress_request_open(home);
+	unsigned mode = home_file_mode(home) & 0040 ? 0660 : 0600;
+	*fd = unix_socket_bind(home_runtime_fd(home), PROGRESS_SOCKET, SOCK_DGRAM, mode);
 	if (*fd >= 0)
 		home_guard_file(home, PROGRESS_SOCKET);
 	else
@@ -82,7 +55,7 @@ void progress_request_send(const struct home *home, const struct progress_reques
 
 	if (home_runtime_fd(home) < 0)
 		return;
-	struct sockaddr_un address = progress_request_address(home);
+	struct sockaddr_un address = unix_socket_address(home_runtime_fd(home), PROGRESS_SOCKET);
 	le32_put(bytes + AT_MAGIC, REQUEST_MAGIC);
 	le32_put(bytes + AT_FEED, request->feed);
 	le64_put(bytes + AT_RV, request->rv);
