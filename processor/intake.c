@@ -91,13 +91,12 @@ static int intake_drain(struct intake *intake)
 		if (r == AGAIN)
 			break;
 		if (r == LAPPED) {
-			uint64_t seq;
 			ring_status(intake->ring, &status);
 			stats_add(intake->p->stats, STAT_RING_LAPPED, 1);
 			stats_add(intake->p->stats, STAT_RING_CORRUPT,
 				status.corrupt - intake->corrupt);
 			intake->corrupt = status.corrupt;
-			(void)ring_to_tail(intake->ring, &seq); /* has no error */
+			(void)ring_to_tail(intake->ring);
 			intake->live = false;
 			return FOUND;
 		}

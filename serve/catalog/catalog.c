@@ -552,11 +552,10 @@ static void *catalog_run(void *argument)
 
 	while (!__atomic_load_n(&c->stop, __ATOMIC_ACQUIRE)) {
 		struct ring_entry entry;
-		uint64_t seq;
 
 		/* The entries only wake the feeder; it reads the records from the log. */
 		if (c->ring && ring_next(c->ring, &entry) != AGAIN)
-			(void)ring_to_tail(c->ring, &seq);
+			(void)ring_to_tail(c->ring);
 		bool any = catalog_refresh(c);
 		c->states_changed = false;
 		catalog_take_states(c);

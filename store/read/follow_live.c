@@ -161,8 +161,10 @@ int follow_live_next(struct follow *f, struct follow_item *ret_item)
 		if (r != NOT_FOUND || f->state != FOLLOW_LIVE) /* a lapsed feed comes first */
 			return r == END ? NOT_FOUND : r;
 	}
-	if (r == LAPPED)
-		r = ring_to_tail(f->ring, &f->ring_seq) == 0 ? END : GONE;
+	if (r == LAPPED) {
+		f->ring_seq = ring_to_tail(f->ring);
+		r = END;
+	}
 	/* A batch may have more records than entries, because the writer keeps a bounded number. */
 	if (r == AGAIN && f->ring && ring_last_seq(f->ring) > f->ring_seq)
 		r = END;

@@ -50,7 +50,7 @@ static void follow_attach(struct follow *f)
 			"the store that is open goes on being read");
 	}
 	if (f->ring)
-		(void)ring_to_tail(f->ring, &f->ring_seq); /* has no error */
+		f->ring_seq = ring_to_tail(f->ring);
 }
 
 /* Renews index and journal if both are asked for and there, else the journal. */
@@ -209,7 +209,7 @@ int follow_begin_pass(struct follow *f, struct follow_item *ret_item)
 	}
 	/* The pass finds all announced records in the log. */
 	if (f->ring)
-		(void)ring_to_tail(f->ring, &f->ring_seq); /* has no error */
+		f->ring_seq = ring_to_tail(f->ring);
 	f->awaits_index = false;
 	int r = follow_take_snapshot(f, follow_owes_objects(f), 0);
 

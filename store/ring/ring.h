@@ -73,9 +73,9 @@ int ring_attach(int directory_fd, const char *name, struct ring_reader **ret_rea
 int ring_attach_memory(const void *memory, size_t size, struct ring_reader **ret_reader);
 void ring_detach(struct ring_reader **reader);
 
-/* Moves the reader to the tail, and sets *RET_SEQ to the newest seq published before it. The caller
- * then reads the journal; records not there yet will come through the ring. */
-int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq);
+/* Moves the reader to the tail. Returns the newest seq published before it. The caller then reads
+ * the journal; records not there yet will come through the ring. */
+uint64_t ring_to_tail(struct ring_reader *reader);
 
 /* Returns the newest published seq. If the entries end before it, the batch had more records than
  * entries: the log has the others. */

@@ -49,8 +49,7 @@ static int ring_reader_new(const struct ring_header *header, struct ring_reader 
 	reader->header = header;
 	reader->data = (const uint8_t *)header + RING_HEADER_SIZE;
 	reader->capacity = header->capacity;
-	uint64_t seq;
-	(void)ring_to_tail(reader, &seq); /* has no error */
+	(void)ring_to_tail(reader);
 	*ret_reader = reader;
 	return 0;
 }
@@ -123,10 +122,11 @@ void ring_detach(struct ring_reader **reader_pointer)
 	free(reader);
 }
 
-int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq)
+uint64_t ring_to_tail(struct ring_reader *reader)
 {
 	CHECK_OBJ(reader, RING_READER_MAGIC);
 	const struct ring_header *header = reader->header;
+	uint64_t seq;
 	uint32_t epoch;
 
 	do {
@@ -136,11 +136,11 @@ int ring_to_tail(struct ring_reader *reader, uint64_t *ret_seq)
 		reader->wake = atomic_load_explicit(reader->word, memory_order_acquire);
 		/* pairs with release in ring_publish() */
 		reader->tail = atomic_load_explicit(&header->tail, memory_order_acquire);
-		*ret_seq = atomic_load_explicit(&header->last_seq, memory_order_acquire);
+		seq = atomic_load_explicit(&header->last_seq, memory_order_acquire);
 	} while (epoch != atomic_load_explicit(&header->epoch, memory_order_acquire));
 	reader->epoch = epoch;
 	reader->position = reader->tail;
-	return 0;
+	return seq;
 }
 
 /* Loads the shared words again. Returns: FOUND, a record lies before the tail; AGAIN; GONE;
@@ -208,11 +208,11 @@ static int ring_reader_copy(struct ring_reader *reader, size_t *ret_size)
 
 void ring_to_oldest(struct ring_reader *reader)
 {
-	uint64_t seq, laps = reader->laps, corrupt = reader->corrupt;
+	uint64_t laps = reader->laps, corrupt = reader->corrupt;
 	size_t size;
 
 	CHECK_OBJ(reader, RING_READER_MAGIC);
-	(void)ring_to_tail(reader, &seq);
+	(void)ring_to_tail(reader);
 	uint64_t claim = atomic_load_explicit(&reader->header->claim, memory_order_acquire);
 	uint64_t at = claim > reader->capacity ? ring_align(claim - reader->capacity) : 0;
 
@@ -254,11 +254,9 @@ int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry)
 
 void ring_wake_last(struct ring_reader *reader)
 {
-	uint64_t seq;
-
 	CHECK_OBJ(reader, RING_READER_MAGIC);
 	reader->word = &reader->header->wake_last;
-	(void)ring_to_tail(reader, &seq); /* has no error */
+	(void)ring_to_tail(reader);
 }
 
 bool ring_is_replaced(const struct ring_reader *reader)

@@ -96,8 +96,7 @@ static void *read_all(void *arg)
 		if (r == AGAIN) {
 			(void)ring_wait(reader, 10); /* any result: look again */
 		} else if (r == LAPPED) {
-			uint64_t newest;
-			(void)ring_to_tail(reader, &newest); /* has no error */
+			(void)ring_to_tail(reader);
 			last = 0;
 		} else if (r == FOUND) {
 			const uint8_t *key = entry.key.data;

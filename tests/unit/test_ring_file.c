@@ -65,13 +65,12 @@ Test(ring_file, is_allocated_in_full_with_the_mode_that_was_asked)
 Test(ring_file, restart_keeps_the_file_and_another_journal_replaces_it)
 {
 	struct ring_entry entry;
-	uint64_t last;
 
 	publish(ring, 1);
 	expect(r, 1);
 	CLEANUP(ring_close) struct ring *second = create(uuid);
 	cr_assert_eq(ring_next(r, &entry), LAPPED);
-	cr_assert_eq(ring_to_tail(r, &last), 0);
+	(void)ring_to_tail(r);
 	publish(second, 2);
 	expect(r, 2);
 
