@@ -161,7 +161,6 @@ int txn_put(struct txn *txn, unsigned db, struct bytes key, struct bytes value, 
 int txn_reserve(struct txn *txn, unsigned db, struct bytes key, size_t size, unsigned flags,
 	void **ret_place);
 int txn_del(struct txn *txn, unsigned db, struct bytes key); /* FOUND, NOT_FOUND */
-int txn_count(struct txn *txn, unsigned db, uint64_t *ret_entries);
 /* Checks at the beginning of a write transaction that map and disk have room for BYTES more (at
  * most an eighth of the map): ERR_MAP_FULL, -ENOSPC, -EDQUOT. Transactions adding entries begin
  * with it, to leave room for deletions: LMDB copies pages to delete from them. */

@@ -119,18 +119,6 @@ int txn_del(struct txn *txn, unsigned db, struct bytes key)
 	return rc == MDB_NOTFOUND ? NOT_FOUND : txn_wrote(txn, rc, "deleting in");
 }
 
-int txn_count(struct txn *txn, unsigned db, uint64_t *ret_entries)
-{
-	MDB_stat stat;
-
-	CHECK_OBJ(txn, TXN_MAGIC);
-	int rc = LMDB_READ(txn, stat, txn->mdb, database(txn, db), &stat);
-	if (rc)
-		return txn_failed(txn, rc, "reading");
-	*ret_entries = stat.ms_entries;
-	return 0;
-}
-
 /* ---- cursors ------------------------------------------------------------ */
 
 int cursor_open(struct txn *txn, unsigned db, struct cursor **ret_cursor)

@@ -140,8 +140,3 @@ __attribute__((noinline)) int guarded_cursor_open(MDB_txn *txn, MDB_dbi db, MDB_
 {
 	GUARDED(mdb_cursor_open(txn, db, ret_cursor));
 }
-
-__attribute__((noinline)) int guarded_stat(MDB_txn *txn, MDB_dbi db, MDB_stat *ret_stat)
-{
-	GUARDED(mdb_stat(txn, db, ret_stat));
-}

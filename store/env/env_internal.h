@@ -296,7 +296,6 @@ int mapping_forked(const struct mapping *map) __attribute__((cold));
 /* As LMDB's functions, in a read transaction: MDB_CORRUPTED instead of a failed assertion. */
 int guarded_get(MDB_txn *txn, MDB_dbi db, MDB_val *key, MDB_val *ret_value);
 int guarded_cursor_get(MDB_cursor *cursor, MDB_val *key, MDB_val *ret_value, MDB_cursor_op op);
-int guarded_stat(MDB_txn *txn, MDB_dbi db, MDB_stat *ret_stat);
 int guarded_cursor_open(MDB_txn *txn, MDB_dbi db, MDB_cursor **ret_cursor);
 /* Opens an existing database; also in a write transaction without changes, to be aborted then. */
 int guarded_open(MDB_txn *txn, const char *name, MDB_dbi *ret_db);

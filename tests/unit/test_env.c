@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "tests/unit/env_rig.h"
+#include "tests/unit/rows.h"
 
 static struct env *env;
 static struct txn *txn;
@@ -33,7 +34,7 @@ Test(env, what_is_committed_is_read)
 	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("a"), &value), FOUND);
 	cr_assert(bytes_equal(value, BYTES_LIT("aaaaaaaaaa")));
 	cr_assert_eq(txn_get(txn, 1, BYTES_LIT("a"), &value), NOT_FOUND);
-	cr_assert_eq(txn_count(txn, 0, &n), 0);
+	cr_assert_eq(count_rows(txn, 0, &n), 0);
 	cr_assert_eq(n, 1);
 	put(env, "b", 10);
 	cr_assert_eq(
@@ -102,7 +103,7 @@ Test(env, cursor_deletes_and_goes_on)
 		cr_assert_eq(cursor_del(cursor), 0);
 	}
 	cr_assert_eq(seen, 4000);
-	cr_assert_eq(txn_count(txn, 0, &n), 0);
+	cr_assert_eq(count_rows(txn, 0, &n), 0);
 	cr_assert_eq(n, 1000);
 	cr_assert_eq(cursor_last(cursor, &key, &value), FOUND);
 	cr_assert(bytes_equal(key, BYTES_LIT("000999")));

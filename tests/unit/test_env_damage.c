@@ -7,6 +7,7 @@
 #include "store/env/state.h"
 #include "tests/unit/env_rig.h"
 #include "tests/unit/page_rig.h"
+#include "tests/unit/rows.h"
 
 Test(env_damage, cut_and_garbled_files_are_told)
 {
@@ -59,7 +60,7 @@ Test(env_damage, a_state_that_begins_at_another_page_is_an_error)
 			options.map_bytes = mode ? 16u << 20 : 0;
 			int r = env_open(scratch_path("e"), &options, &env);
 			if (r == 0 && txn_begin_read(env, &txn) == 0)
-				r = txn_count(txn, 0, &n);
+				r = count_rows(txn, 0, &n);
 			txn_abort(&txn);
 			env_close(&env);
 			cr_assert(r == 0 || r == ERR_CORRUPT || r == ERR_NO_STORE, "page %d: %s",

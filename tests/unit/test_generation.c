@@ -6,6 +6,7 @@
 
 #include "store/env/state.h"
 #include "store/pins/pin_page.h"
+#include "tests/unit/rows.h"
 #include "tests/unit/unit.h"
 
 static const char *const databases[] = {"one"};
@@ -59,7 +60,7 @@ static uint64_t count(struct generation *gen)
 	uint64_t n = 0;
 
 	cr_assert_eq(txn_begin_read(generation_env(gen), &txn), 0);
-	cr_assert_eq(txn_count(txn, 0, &n), 0);
+	cr_assert_eq(count_rows(txn, 0, &n), 0);
 	return n;
 }
 

@@ -5,6 +5,7 @@
 #include "store/index/index_internal.h"
 #include "store/journal/journal.h"
 #include "tests/unit/index_rig.h"
+#include "tests/unit/rows.h"
 
 TestSuite(index, .init = setup, .fini = teardown);
 
@@ -309,7 +310,7 @@ Test(index, a_removed_feed_goes_without_bodies)
 
 	cr_assert_eq(txn_begin_read(index_env(rig.index), &txn), 0);
 	for (unsigned db = 0; db < 4; db++) {
-		cr_assert_eq(txn_count(txn, db, &left), 0);
+		cr_assert_eq(count_rows(txn, db, &left), 0);
 		cr_assert_eq(left, 0);
 	}
 }

@@ -3,6 +3,7 @@
 
 #include "store/index/index_internal.h"
 #include "tests/unit/index_rig.h"
+#include "tests/unit/rows.h"
 
 TestSuite(postings, .init = setup, .fini = teardown);
 
@@ -99,7 +100,7 @@ static uint64_t rows_of_all(void)
 {
 	uint64_t n;
 
-	cr_assert_eq(txn_count(index_txn(rig.index), INDEX_POSTING, &n), 0);
+	cr_assert_eq(count_rows(index_txn(rig.index), INDEX_POSTING, &n), 0);
 	return n;
 }
 
