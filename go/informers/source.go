@@ -36,8 +36,8 @@ type change struct {
 type source struct {
 	informer *Informer
 	follower *kinf.Follower
-	known    map[string]position // of the newest version
-	again    map[string]position // of those that came again after a lapse; nil: nothing has lapsed
+	known    keySet
+	again    *keySet // what came after a lapse; nil: nothing has lapsed
 }
 
 // start reads the keys, and follows what comes after them. It returns their position.
@@ -52,13 +52,14 @@ func (s *source) start(ctx context.Context) (at position, err error) {
 	if err != nil {
 		return at, err
 	}
-	s.known = map[string]position{}
+	known := keyWriter{size: keyBlockSize}
 	for name, err := range i.names(snapshot, f, i.scope.Namespace) {
 		if err != nil {
 			return at, err
 		}
-		s.known[name.Key] = position{at.epoch, name.Event}
+		known.add([]byte(name.Key), position{at.epoch, name.Event})
 	}
+	s.known = known.keySet
 	s.follower, err = i.store.Follow(ctx, kinf.FollowOptions{Feed: f.Name, Namespace: i.scope.Namespace, Snapshot: snapshot})
 	return at, err
 }
@@ -73,7 +74,7 @@ func (s *source) stop() {
 func (s *source) next(ctx context.Context) ([]change, position, error) {
 	event, err := s.follower.Next(ctx)
 	if errors.Is(err, kinf.ErrLapsed) {
-		s.again = map[string]position{}
+		s.again = &keySet{}
 		return nil, position{}, nil
 	}
 	if err != nil {
@@ -102,16 +103,14 @@ func (s *source) changed(event *kinf.Event, at position) []change {
 	if event.Initial {
 		at.event = o.Event
 	}
-	before, known := s.known[o.Key]
-	key := strings.Clone(o.Key) // a map takes a key that it has anew, with all the memory behind it
-	s.known[key] = at
-	if event.Initial && s.again != nil {
-		s.again[key] = at
+	before, known := s.known.put(o.Key, at)
+	if s.again != nil { // also a change, of an object that the list does not have
+		s.again.put(o.Key, at)
 	}
 	if known && !before.before(at) {
 		return nil
 	}
-	c := change{key: key, at: at, new: o, known: known, was: before}
+	c := change{key: strings.Clone(o.Key), at: at, new: o, known: known, was: before}
 	if known && event.Old != nil && event.Old.Event == before.event {
 		c.old = event.Old
 	}
@@ -121,11 +120,10 @@ func (s *source) changed(event *kinf.Event, at position) []change {
 // deleted tells that an object is not there any more, or is not of the scope any more.
 func (s *source) deleted(event *kinf.Event, at position) []change {
 	o := event.Object
-	was, known := s.known[o.Key]
+	was, known := s.known.remove(o.Key)
 	if !known {
 		return nil
 	}
-	delete(s.known, o.Key)
 	if event.Type != kinf.Deleted { // the handler gets the state that it knows
 		last := *o
 		if event.Old != nil {
@@ -142,11 +140,13 @@ func (s *source) missed(at position) (changes []change) {
 	if s.again == nil {
 		return nil
 	}
-	for key, was := range s.known {
-		if _, found := s.again[key]; !found {
-			delete(s.known, key)
+	for key, was := range s.known.all() {
+		if _, found := s.again.get(key); !found {
 			changes = append(changes, change{key: key, at: at, known: true, was: was, missed: true})
 		}
+	}
+	for n := range changes {
+		s.known.remove(changes[n].key)
 	}
 	s.again = nil
 	return changes
