@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 
@@ -313,7 +314,7 @@ func (i *Informer) page(after string, from position) (objects []*kinf.Object, sh
 				return err
 			}
 			if n++; n == pageSize {
-				shown.last = object.Key
+				shown.last = strings.Clone(object.Key) // it shares the memory of the record
 			}
 			selected, err := i.scope.selects(object)
 			if err != nil {
