@@ -410,7 +410,7 @@ static int log_change(void *arg, const struct snapshot_feed *feed, const struct 
 		buf_byte(out, ' ');
 		if (compare && !under)
 			r = fields_put(FIELDS_NAMES, resource, before, object, out, &n);
-		if (((const char *)out->data)[out->size - 1] == ' ')
+		if (out->size > begin && out->data[out->size - 1] == ' ')
 			out->size--;
 		buf_byte(out, '\n');
 		if (under)

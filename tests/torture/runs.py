@@ -20,6 +20,7 @@ COMMANDS = [
     ["get", FEED, "-l", "app in (a,b),!x", "--field-selector", "status.phase=Running", "-o", "name"],
     ["get", FEED, "-o", "jsonpath={range .items[*]}{.metadata.name}{end}"],
     ["describe", FEED, "ns-0/pod-0"],
+    ["log", FEED],
     ["index", FEED, "node"],
     ["watch", FEED, "-o", "json", "--count", "5"],
     ["dump", "objects"],
