@@ -171,13 +171,17 @@ static int status_put_feeds(const struct store_status *s, struct table *table, s
 			age_from_seconds((uint64_t)f->last_contact_seconds, contact);
 		buf_reset(&read);
 		status_put_bytes(f->bytes, &read);
+		const char *bytes = buf_cstr(&read);
+		r = buf_error(&read);
+		if (r < 0)
+			break;
 		r = table_row(table,
 			(const char *const[]){f->full_name, f->namespace_, f->state,
 				status_text_number(f->objects, &objects), f->resource_version,
 				contact, status_text_number(f->lag, &lag),
 				status_text_number(f->lists, &lists),
 				status_text_number(f->watches, &watches),
-				status_text_number(f->events, &events), buf_cstr(&read),
+				status_text_number(f->events, &events), bytes,
 				status_text_number(f->retries, &retries), f->last_error},
 			out);
 	}
