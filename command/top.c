@@ -96,7 +96,7 @@ static void top_put_rates(struct top *top, const struct store_status *status)
  * if the store can't be read. Returns: 0, -ENOMEM. */
 static int top_take(struct top *top, bool *ret_alive, char *ret_error, size_t size)
 {
-	CLEANUP(status_release) struct store_status status;
+	CLEANUP(status_release) struct store_status status = {.n_feeds = 0};
 	int r = top_open_store(top);
 
 	if (!top->kinf)
