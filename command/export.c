@@ -39,6 +39,7 @@ struct export
 	struct kinf *kinf;
 	struct kinf_snapshot *snapshot;
 	bool full, named;
+	bool lacks_feed;    /* its state is no longer kept, and the status is 1 */
 	struct past when;   /* all zeroes: now */
 	const char **feeds; /* names, of the snapshot */
 	size_t n_feeds, feeds_room;
@@ -119,6 +120,19 @@ static int export_object(struct export *export, const struct kinf_object *object
 
 /* ---- feeds -------------------------------------------------------------- */
 
+/* Returns true if FEED was first listed after the event of --at: it has no objects of then. */
+static bool export_is_later(struct export *export, const char *feed)
+{
+	const struct feed_set *set;
+	int r = feed_set_get(export->snapshot, feed, &set);
+
+	for (size_t i = 0; r == 0 && i < set->n; i++)
+		if (set->feeds[i].index.listed > export->when.event)
+			return true;
+	err_ignore(r < 0 ? r : 0, "the feed is named as one that is not kept");
+	return false;
+}
+
 static int export_feed(struct export *export, const char *feed)
 {
 	const struct kinf_query query = {.size = sizeof(query), .feed = feed};
@@ -145,7 +159,11 @@ static int export_feed(struct export *export, const char *feed)
 			ticker_show(&export->ticker, export->objects, 0, "objects");
 	}
 	if (r == KINF_GONE && !export->named) {
-		(void)fprintf(stderr, "note: not exported: %s\n", kinf_error(export->kinf));
+		const char *reason = kinf_error(export->kinf);
+		bool later = export_is_later(export, feed);
+
+		(void)fprintf(stderr, "%s: not exported: %s\n", later ? "note" : "Error", reason);
+		export->lacks_feed |= !later;
 		return 0;
 	}
 	if (r == KINF_GONE)
@@ -293,5 +311,7 @@ int command_export(int argc, char **argv)
 		return PROC_FAILED;
 	buf_str(&export.out, "\n]}\n");
 	r = output_text(&export.out);
-	return r < 0 ? command_fail(r) : PROC_OK;
+	if (r < 0)
+		return command_fail(r);
+	return export.lacks_feed ? PROC_FAILED : PROC_OK;
 }

@@ -119,6 +119,7 @@ COMMANDS = [
     (["get", "pods", "-A"], 460),
     (["get", "pods", *POD, "-o", "json"], 1),
     (["export", "pods"], 460),
+    (["export"], 460),
     (["describe", "pods", *POD], 2),
     (["history", "pods", *POD], 1),
 ]

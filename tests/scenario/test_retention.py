@@ -54,6 +54,19 @@ def test_log_from_an_event_that_is_no_longer_kept_says_so(simulator, store):
     eventually(says_so)
 
 
+def test_an_export_without_a_feed_whose_past_is_no_longer_kept_is_none(simulator, store):
+    simulator.create("pods", 3)
+    simulator.create("nodes", 2)
+    store.start(simulator, whole("pods"), whole("nodes"), retention={"time": "100ms", "size": "64MiB"})
+    at = str(store_status(store)["lastEvent"])
+    simulator.touch("pods")
+    store.wait_equal(simulator, "pods")
+    eventually(lambda: "is not kept" in store.kinf("get", "pods", "--at", at).stderr, what="trimmed")
+    exported = store.kinf("export", "--at", at)
+    assert exported.status == 1 and "Error: not exported: the state of 'pods' as of event" in exported.stderr, exported
+    assert [item["kind"] for item in exported.json["items"]] == ["Node"] * 2
+
+
 def test_a_cursor_holds_history(simulator, store):
     simulator.create("pods", 50)
     store.start(simulator, whole("pods"), retention={"time": "100ms", "size": "64MiB"})
