@@ -21,6 +21,12 @@
 #define DISCOVERY_TAG  300
 #define DISCOVERY_MAX  ((size_t)17 << 20) /* the reflector keeps none above 16 MiB */
 
+#if defined(__aarch64__)
+#define MACHINE "arm64" /* in Go's words */
+#else
+#define MACHINE "amd64"
+#endif
+
 struct served_resource {
 	char group[DISCOVERY_TEXT], version[32], resource[DISCOVERY_TEXT], kind[DISCOVERY_TEXT];
 	char group_version[DISCOVERY_TEXT + 36], singular[DISCOVERY_TEXT];
@@ -378,7 +384,7 @@ static int discovery_document(
 			     "kinf-" KINF_VERSION
 			     "\",\"gitCommit\":\"\",\"gitTreeState\":\"clean\",\"buildDate\":"
 			     "\"1970-01-01T00:00:00Z\",\"goVersion\":\"none\",\"compiler\":\"cc\","
-			     "\"platform\":\"linux/amd64\"}");
+			     "\"platform\":\"linux/" MACHINE "\"}");
 		return FOUND;
 	default:
 		return NOT_FOUND;

@@ -5,6 +5,7 @@ says more than the simulator, its words are here."""
 
 import gzip
 import json
+import platform
 import subprocess
 import urllib.parse
 
@@ -504,7 +505,9 @@ def test_s84_documents_name_what_is_served(serve):
     assert resources["pods"]["singularName"] == "pod" and resources["nodes"]["namespaced"] is False
     assert serve.ask("/apis/example.com/v1").json["groupVersion"] == "example.com/v1"
     assert serve.ask("/apis/none").status == 404 and serve.ask("/apis/example.com/v2").status == 404
-    assert set(serve.ask("/version").json) >= {"major", "minor", "gitVersion"}
+    version = serve.ask("/version").json
+    assert set(version) >= {"major", "minor", "gitVersion"}
+    assert version["platform"] == {"x86_64": "linux/amd64", "aarch64": "linux/arm64"}[platform.machine()]
     for path in ("/api", "/api/v1", "/apis", "/apis/example.com", "/apis/example.com/v1", "/version"):  # as generated clients spell them
         assert serve.ask(path + "/").body == serve.ask(path).body
     assert "/api" in serve.ask("/").json["paths"]
