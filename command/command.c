@@ -388,7 +388,6 @@ int command_first_feed(
 	return r < 0 ? r : 0;
 }
 
-/* The row of an entry without a feed holds "NAME: why" as its error. */
 /* ---- freshness ---------------------------------------------------------- */
 
 #define NOTES_SHOWN 5 /* faults */

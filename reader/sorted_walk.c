@@ -161,7 +161,7 @@ static int order_offer_names(struct order *order, const struct order_value *valu
 }
 
 /* Objects without a value come first, and most are in no postings: the names are walked until all
- * are found. the names are walked for as long as there are some left to be found. */
+ * are found. */
 static int order_offer_missing(struct order *order)
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;

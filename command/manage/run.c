@@ -37,13 +37,10 @@ struct run {
 	const struct config_flags *flags;
 	struct children children;
 	struct health health;
-	/* Waits for a signal or the next start of a daemon, at most TICK_MS. SIGHUP is passed on:
-	 * the daemons log errors in the file and their start-only keys; the supervisor logs its own
-	 * keys. Returns false when everything has ended. */
-	uint64_t notified_ns;
+	uint64_t notified_ns; /* of the last WATCHDOG=1 */
 	int signals;
 	bool stopping;
-	uint64_t kill_at_ns;
+	uint64_t kill_at_ns; /* when stopping */
 };
 
 static void run_stop(struct run *run, int signal_number)

@@ -11,7 +11,7 @@ struct parallel {
 	void *arg;
 	size_t pieces, chunk;
 	pthread_mutex_t lock;
-	size_t next; /* the first free piece; under lock under lock */
+	size_t next; /* the first free piece; under lock */
 	int result;  /* the first non-zero one; under lock */
 };
 

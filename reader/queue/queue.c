@@ -65,8 +65,7 @@ struct kinf_queue {
 	unsigned waiting; /* threads on ready */
 	bool timekeeper;  /* a thread is on timer */
 	bool woken; /* a thread on ready was woken and does not run yet; it wakes the next one */
-	pthread_cond_t
-		*wake; /* to wake one thread when the lock is given back; NULL: none NULL: none */
+	pthread_cond_t *wake; /* to wake one thread when the lock is given back; NULL: none */
 	bool shutting_down, draining;
 };
 

@@ -551,8 +551,6 @@ static void socket_begin(struct watch *watch)
 	exchange_begin(x, 101, head.headers, head.n);
 }
 
-/* ---- time --------------------------------------------------------------- */
-
 /* ---- the stream --------------------------------------------------------- */
 
 /* Makes the next piece if the last one is gone. Returns: 0; AGAIN: nothing now; errors, after which
