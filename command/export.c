@@ -226,7 +226,7 @@ static int export_find_unlisted(void *arg, const struct kinf_feed_info *info)
 	return !info->synced;
 }
 
-/* Chooses the feeds: those of OPERANDS, or all. */
+/* Chooses the feeds: those of OPERANDS, or all. Returns below 0 after it printed an error. */
 static int export_choose(struct export *export, char *const *operands, size_t n)
 {
 	int r = 0;
@@ -240,6 +240,8 @@ static int export_choose(struct export *export, char *const *operands, size_t n)
 		r = export_add(export, NULL);
 	if (!n && r == 0)
 		r = status_each_pending(export->kinf, export_note_pending, NULL);
+	if (!n && r < 0)
+		(void)command_fail(r);
 	if (!n && r == 0 && !export->n_feeds) {
 		(void)command_fail_no_feeds(export->kinf);
 		r = err_say(-EAGAIN, "there is no feed");
@@ -250,6 +252,8 @@ static int export_choose(struct export *export, char *const *operands, size_t n)
 	for (size_t i = 0; r == 0 && i < export->n_feeds; i++) {
 		r = kinf_feed_status(
 			export->snapshot, export->feeds[i], export_find_unlisted, NULL);
+		if (r < 0)
+			(void)command_fail(r);
 		if (r > 0) {
 			(void)command_fail_again(
 				export->kinf, export->snapshot, export->feeds[i], NULL);

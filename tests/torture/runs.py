@@ -22,6 +22,7 @@ COMMANDS = [
     ["get", FEED, "-o", "jsonpath={range .items[*]}{.metadata.name}{end}"],
     ["describe", FEED, "ns-0/pod-0"],
     ["log", FEED],
+    ["export"],
     ["index", FEED, "node"],
     ["watch", FEED, "-o", "json", "--count", "5"],
     ["top", "--once", "--store", STORE],
