@@ -219,8 +219,9 @@ int index_compact(
 	struct index_meta meta;
 	int r = index_open_write(home, options, &index);
 
-	if (r == FOUND)
-		r = index_drop_leftovers(index, progress, arg);
+	if (r != FOUND)
+		return r;
+	r = index_drop_leftovers(index, progress, arg);
 	if (r == 0)
 		r = index_require_room(home);
 	if (r == 0)

@@ -315,6 +315,15 @@ Test(rebuild, a_compacted_journal_leaves_old_places_in_the_index_until_that_is_c
 	cr_assert_eq(pair_find_old_places(rig.pair), NOT_FOUND);
 }
 
+Test(rebuild, compaction_finds_that_there_is_no_index)
+{
+	cr_assert_eq(index_compact(rig.p.home, NULL, NULL, NULL), NOT_FOUND);
+	(void)listed_feed();
+	rig_settle(&rig);
+	drop_index();
+	cr_assert_eq(index_compact(rig.p.home, NULL, NULL, NULL), NOT_FOUND);
+}
+
 /* In a container with little memory each row would bring in read_ahead_kb of bodies, and evict the
  * next rows. */
 Test(rebuild, a_copy_of_the_index_reads_the_journal_by_page)
