@@ -91,7 +91,8 @@ bool timestamp_parse(struct bytes text, int64_t *ret_ns)
 		return false;
 	/* Years beyond the range of nanoseconds count as its ends. */
 	if (__builtin_mul_overflow((int64_t)timegm(&tm) - offset, INT64_C(1000000000), ret_ns))
-		*ret_ns = parts[0] < 1970 ? INT64_MIN : INT64_MAX - fraction;
-	*ret_ns += fraction;
+		*ret_ns = parts[0] < 1970 ? INT64_MIN : INT64_MAX;
+	if (__builtin_add_overflow(*ret_ns, fraction, ret_ns))
+		*ret_ns = INT64_MAX;
 	return true;
 }
