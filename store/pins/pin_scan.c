@@ -42,6 +42,7 @@ struct pin_scan {
 	DIR *places[PIN_PLACES];
 	struct pin_scan_file *files;
 	size_t n_files, files_room, most_files;
+	size_t cleaned; /* entries of the places before the next one that pin_scan_clean() tries */
 	uint8_t bytes[PIN_CHUNKS_MAX * PIN_CHUNK_BYTES];
 };
 
@@ -500,19 +501,21 @@ static bool pin_scan_clean_entry(int directory_fd, const char *name)
 
 int pin_scan_clean(struct pin_scan *scan)
 {
-	int removed = 0, entries = 0;
+	size_t n = 0, end = scan->cleaned + CLEAN_MAX;
+	int removed = 0;
 
 	CHECK_OBJ(scan, PIN_SCAN_MAGIC);
 	for (int i = 0; i < PIN_PLACES; i++) {
 		if (!scan->places[i])
 			continue;
 		rewinddir(scan->places[i]);
-		for (struct dirent *entry;
-			entries < CLEAN_MAX && (entry = readdir(scan->places[i])); entries++)
-			if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+		for (struct dirent *entry; n < end && (entry = readdir(scan->places[i])); n++)
+			if (n >= scan->cleaned && strcmp(entry->d_name, ".") != 0 &&
+				strcmp(entry->d_name, "..") != 0)
 				removed +=
 					pin_scan_clean_entry(dirfd(scan->places[i]), entry->d_name);
 	}
+	scan->cleaned = n < end ? 0 : end - (size_t)removed;
 	return removed;
 }
 
