@@ -101,11 +101,15 @@ static bool fetch_repeat(struct fetch *fetch, int status)
 	if (!fetch->request.repeat || !pause || fetch->repeats == STATUS_REPEATS_MAX ||
 		(status != 429 && status < 500) || now + 2 * pause >= fetch->end_ns)
 		return false;
+	int r = fetch_send(fetch, pace_jitter(pause));
+	err_ignore(r, "the caller gets the answer");
+	if (r < 0)
+		return false;
 	fetch->repeats++;
 	fetch->retry_after_ns = 0;
 	fetch->content_type[0] = fetch->etag[0] = '\0';
 	buf_reset(&fetch->body);
-	return fetch_send(fetch, pace_jitter(pause)) == 0;
+	return true;
 }
 
 static void fetch_on_done(void *arg, int result, int status)
