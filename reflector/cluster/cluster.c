@@ -41,11 +41,11 @@ static void cluster_answered(struct cluster *cluster)
 static int cluster_accept(struct cluster *cluster, const char *was, const char *text)
 {
 	if (strcmp(was, text) != 0 && identity_is_better(was, text)) {
-		int r = journal_set_cluster(recorder_journal(cluster->recorder), text);
+		int r = recorder_changed(cluster->recorder,
+			journal_set_cluster(recorder_journal(cluster->recorder), text));
 
 		if (r < 0)
-			return recorder_fail(cluster->recorder, r);
-		recorder_changed(cluster->recorder);
+			return r;
 	}
 	if (!cluster->known)
 		LOG(cluster_identified, .server = http_server(cluster->options.http),

@@ -86,7 +86,6 @@ static int columns_ask(struct feeds *feeds, const struct feed_definition *feed)
 static int columns_store(struct feeds *feeds)
 {
 	struct feeds_columns *columns = &feeds->columns;
-	struct recorder *recorder = feeds->shared.recorder;
 
 	columns->ready = false;
 	for (size_t i = 0; i < feeds->n_configured; i++) {
@@ -95,14 +94,10 @@ static int columns_store(struct feeds *feeds)
 		if (!session || session_definition(session)->id != columns->feed ||
 			strcmp(session_definition(session)->columns, buf_cstr(&columns->text)) == 0)
 			continue;
-		int r = recorder_begin(recorder);
+		int r = recorder_change_feed(feeds->shared.recorder, columns->feed,
+			&(struct feed_change){.columns = buf_cstr(&columns->text)});
 		if (r < 0)
 			return r;
-		r = journal_set_columns(feeds->journal, columns->feed, buf_cstr(&columns->text));
-		if (r < 0)
-			return recorder_fail(recorder, r);
-		if (r == 0)
-			recorder_changed(recorder);
 	}
 	return 0;
 }

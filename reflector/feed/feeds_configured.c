@@ -164,8 +164,6 @@ int feeds_configure(struct feeds *feeds, const struct config *config)
 
 int feeds_write_resyncs(struct feeds *feeds)
 {
-	struct recorder *recorder = feeds->shared.recorder;
-
 	CHECK_OBJ(feeds, FEEDS_MAGIC);
 	for (size_t i = 0; feeds->resyncs_changed && i < feeds->n_configured; i++) {
 		const struct configured_feed *w = &feeds->configured[i];
@@ -174,13 +172,10 @@ int feeds_write_resyncs(struct feeds *feeds)
 
 		if (!d || d->resync_ns == w->entry.resync_ns)
 			continue;
-		int r = recorder_begin(recorder);
+		int r = recorder_change_feed(feeds->shared.recorder, d->id,
+			&(struct feed_change){.resync_ns = &w->entry.resync_ns});
 		if (r < 0)
 			return r;
-		r = journal_set_resync(feeds->journal, d->id, w->entry.resync_ns);
-		if (r < 0)
-			return recorder_fail(recorder, r);
-		recorder_changed(recorder);
 		session_set_resync(w->session, w->entry.resync_ns);
 		feeds->commit_matters = true;
 	}

@@ -60,12 +60,10 @@ int replace_ready(struct feeds *feeds)
 		if (!d || w->renamed || !strcmp(d->name, w->entry.name) ||
 			replace_has_old_of(feeds, w->entry.name))
 			continue;
-		r = recorder_begin(recorder);
-		if (r >= 0)
-			r = journal_rename_feed(feeds->journal, d->id, w->entry.name);
+		r = recorder_change_feed(
+			recorder, d->id, &(struct feed_change){.name = w->entry.name});
 		if (r < 0)
-			return recorder_fail(recorder, r);
-		recorder_changed(recorder);
+			return r;
 		w->renamed = feeds->commit_matters = true;
 	}
 	if (r >= 0)

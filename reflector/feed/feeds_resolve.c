@@ -116,21 +116,15 @@ static int resolve_add_feed(
 static int resolve_take_aliases(
 	struct feeds *feeds, struct session *session, const struct feed_definition *resolved)
 {
-	struct recorder *recorder = feeds->shared.recorder;
 	const struct feed_definition *d = session_definition(session);
 
 	if (strcmp(d->aliases, resolved->aliases) == 0 &&
 		strcmp(d->categories, resolved->categories) == 0)
 		return 0;
-	int r = recorder_begin(recorder);
-	if (r < 0)
-		return r;
-	r = journal_set_aliases(feeds->journal, d->id, resolved->aliases, resolved->categories);
-	if (r < 0)
-		return recorder_fail(recorder, r);
-	if (r == 0)
-		recorder_changed(recorder);
-	return session_set_aliases(session, resolved->aliases, resolved->categories);
+	int r = recorder_change_feed(feeds->shared.recorder, d->id,
+		&(struct feed_change){
+			.aliases = resolved->aliases, .categories = resolved->categories});
+	return r < 0 ? r : session_set_aliases(session, resolved->aliases, resolved->categories);
 }
 
 /* W is known to mean DEFINITION: it goes on with its session, takes a retired one, or gets a new
@@ -352,10 +346,6 @@ int order_due(struct feeds *feeds)
 	if (r < 0)
 		return r;
 	feeds->order_changed = false;
-	r = journal_set_order(feeds->journal, buf_bytes(&feeds->order));
-	if (r < 0)
-		return recorder_fail(recorder, r);
-	if (r == 0)
-		recorder_changed(recorder);
-	return 0;
+	return recorder_changed(
+		recorder, journal_set_order(feeds->journal, buf_bytes(&feeds->order)));
 }

@@ -145,11 +145,9 @@ int record_store_passed(struct record_feed *feed)
 		return r;
 	r = journal_set_passed(
 		recorder_journal(recorder), feed->id, record_lacks(feed) ? &passed : NULL);
-	if (r < 0)
-		return recorder_fail(recorder, r);
-	recorder_changed(recorder);
-	feed->passed_stored = record_lacks(feed);
-	return 0;
+	if (r == 0)
+		feed->passed_stored = record_lacks(feed);
+	return recorder_changed(recorder, r);
 }
 
 /* ---- the end of an object ----------------------------------------------- */

@@ -238,9 +238,21 @@ int recorder_append(struct recorder *recorder, const struct record *record, uint
 	return 0;
 }
 
-void recorder_changed(struct recorder *recorder)
+int recorder_changed(struct recorder *recorder, int r)
 {
-	recorder->changed = true;
+	if (r < 0)
+		return recorder_fail(recorder, r);
+	recorder->changed |= r == 0;
+	return 0;
+}
+
+int recorder_change_feed(struct recorder *recorder, uint32_t feed, const struct feed_change *change)
+{
+	int r = recorder_begin(recorder);
+
+	return r < 0 ? r
+		     : recorder_changed(
+			       recorder, journal_change_feed(recorder->journal, feed, change));
 }
 
 int recorder_publish_from(struct recorder *recorder, uint64_t first)

@@ -105,8 +105,11 @@ int recorder_fail(struct recorder *recorder, int error);
 
 /* Opens the transaction unless it is open, for direct writers. */
 int recorder_begin(struct recorder *recorder);
-/* Marks the batch as changed by such a writer beside records and checkpoints. */
-void recorder_changed(struct recorder *recorder);
+/* Ends such a writer's change beside records and checkpoints, of result R: the batch has changed
+ * (0), has not (END), or fails (an error). Returns: 0; R. */
+int recorder_changed(struct recorder *recorder, int r);
+int recorder_change_feed(
+	struct recorder *recorder, uint32_t feed, const struct feed_change *change);
 /* Publishes with the batch such a writer's records, from seq FIRST on. */
 int recorder_publish_from(struct recorder *recorder, uint64_t first);
 

@@ -324,20 +324,16 @@ int journal_add_feed(
 	return 0;
 }
 
-/* New values of a definition, each unless it is NULL. */
-struct definition_change {
-	const char *name, *aliases, *categories, *columns;
-	const uint64_t *resync_ns;
-};
-
-static bool journal_text_differs(const char *stored, const char *text)
+/* Sets *TEXT to GIVEN unless that is NULL. Returns whether it differs. */
+static bool journal_change_text(const char **text, const char *given)
 {
-	return text && strcmp(stored, text) != 0;
+	if (!given || strcmp(*text, given) == 0)
+		return false;
+	*text = given;
+	return true;
 }
 
-/* Returns: 0; END: nothing changes; errors. */
-static int journal_change_definition(
-	struct journal *journal, uint32_t feed, const struct definition_change *change)
+int journal_change_feed(struct journal *journal, uint32_t feed, const struct feed_change *change)
 {
 	CLEANUP(buf_release) struct buf texts = BUF_INIT;
 	struct feed_definition definition;
@@ -353,49 +349,14 @@ static int journal_change_definition(
 		r = definition_read(feed, stored, &texts, &definition);
 	if (r < 0)
 		return journal->error = r;
-	if (!change->name && !journal_text_differs(definition.aliases, change->aliases) &&
-		!journal_text_differs(definition.categories, change->categories) &&
-		!journal_text_differs(definition.columns, change->columns) &&
-		(!change->resync_ns || definition.resync_ns == *change->resync_ns))
-		return END;
-	if (change->name)
-		definition.name = change->name;
-	if (change->aliases)
-		definition.aliases = change->aliases;
-	if (change->categories)
-		definition.categories = change->categories;
-	if (change->columns)
-		definition.columns = change->columns;
-	if (change->resync_ns)
+	bool changed = change->resync_ns && definition.resync_ns != *change->resync_ns;
+	if (changed)
 		definition.resync_ns = *change->resync_ns;
-	journal->meta_changed = true; /* tells journal_abort() of a change */
-	return journal->error = journal_put_definition(journal, &definition);
-}
-
-int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name)
-{
-	return journal_change_definition(journal, feed, &(struct definition_change){.name = name});
-}
-
-int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns)
-{
-	int r = journal_change_definition(
-		journal, feed, &(struct definition_change){.resync_ns = &resync_ns});
-
-	return r == END ? 0 : r;
-}
-
-int journal_set_columns(struct journal *journal, uint32_t feed, const char *columns)
-{
-	return journal_change_definition(
-		journal, feed, &(struct definition_change){.columns = columns});
-}
-
-int journal_set_aliases(
-	struct journal *journal, uint32_t feed, const char *aliases, const char *categories)
-{
-	return journal_change_definition(journal, feed,
-		&(struct definition_change){.aliases = aliases, .categories = categories});
+	changed |= journal_change_text(&definition.name, change->name);
+	changed |= journal_change_text(&definition.aliases, change->aliases);
+	changed |= journal_change_text(&definition.categories, change->categories);
+	changed |= journal_change_text(&definition.columns, change->columns);
+	return changed ? journal_define_feed(journal, &definition) : END;
 }
 
 int journal_define_feed(struct journal *journal, const struct feed_definition *definition)

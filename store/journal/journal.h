@@ -245,14 +245,13 @@ int journal_append(struct journal *journal, const struct record *record, uint64_
 /* Adds a feed (FEED_ADDED with it); the id in DEFINITION is ignored and given. */
 int journal_add_feed(
 	struct journal *journal, const struct feed_definition *definition, uint32_t *ret_feed);
-/* Renames a feed's entry in the configuration; sets its resync. The feed stays the same one. */
-int journal_rename_feed(struct journal *journal, uint32_t feed, const char *name);
-int journal_set_resync(struct journal *journal, uint32_t feed, uint64_t resync_ns);
-/* Store the columns, and aliases and categories of the feed's resource. Return: 0; END: they are
- * stored already; errors. */
-int journal_set_columns(struct journal *journal, uint32_t feed, const char *columns);
-int journal_set_aliases(
-	struct journal *journal, uint32_t feed, const char *aliases, const char *categories);
+/* New values of a feed's definition, each unless it is NULL. The feed stays the same one. */
+struct feed_change {
+	const char *name, *aliases, *categories, *columns;
+	const uint64_t *resync_ns;
+};
+/* Returns: 0; END: all are stored already; errors. */
+int journal_change_feed(struct journal *journal, uint32_t feed, const struct feed_change *change);
 
 /* Replaces the definition of the feed DEFINITION->id, also its identity: for a journal that nobody
  * has read yet. */

@@ -50,8 +50,9 @@ static void add_feed(struct source *source)
 	uint32_t feed;
 
 	must(recorder_begin(source->recorder), "recorder");
-	must(journal_add_feed(source->journal, &definition, &feed), "feed");
-	recorder_changed(source->recorder);
+	must(recorder_changed(
+		     source->recorder, journal_add_feed(source->journal, &definition, &feed)),
+		"feed");
 	must(recorder_flush(source->recorder), "recorder");
 	must_true(open_feed(source) == FOUND, "the feed is not there");
 }

@@ -274,9 +274,9 @@ static void add_feed(struct world *world, unsigned f)
 	uint32_t id;
 
 	MUST(recorder_begin(world->recorder) == 0, "begin");
-	int r = journal_add_feed(world->journal, &definition, &id);
+	int r = recorder_changed(
+		world->recorder, journal_add_feed(world->journal, &definition, &id));
 	MUST(r == 0, "adding a feed: %s", err_text(r));
-	recorder_changed(world->recorder);
 	model_feed_added(&world->model, f, id);
 	feed->needs_list = true;
 }

@@ -113,7 +113,8 @@ Test(definitions, feed_that_is_renamed_gets_the_indexes_of_its_new_name)
 	rig_settle(&rig);
 	EXPECT(rig_under(&rig, feed, "node", "n7"), "no such index");
 	cr_assert_eq(journal_begin(rig.journal), 0);
-	cr_assert_eq(journal_rename_feed(rig.journal, feed, "web"), 0);
+	cr_assert_eq(
+		journal_change_feed(rig.journal, feed, &(struct feed_change){.name = "web"}), 0);
 	rig_take(&rig);
 	EXPECT(rig_under(&rig, feed, "node", "n7"), "ns/0007 ns/1007 ns/2007");
 }

@@ -134,6 +134,7 @@ Test(feed_row, a_resync_is_set_without_a_record)
 {
 	CLEANUP(home_close) struct home *home = NULL;
 	CLEANUP(journal_close) struct journal *journal = open_writer(&home);
+	struct feed_change change = {.resync_ns = &(uint64_t){5}};
 	struct journal_meta before, after;
 	uint32_t feed;
 
@@ -144,13 +145,15 @@ Test(feed_row, a_resync_is_set_without_a_record)
 	cr_assert_eq(kept(&journal, &home), pods.resync_ns);
 
 	cr_assert_eq(journal_begin(journal), 0);
-	cr_assert_eq(journal_set_resync(journal, feed, 5), 0);
+	cr_assert_eq(journal_change_feed(journal, feed, &change), 0);
 	journal_abort(journal);
 	cr_assert_eq(kept(&journal, &home), pods.resync_ns);
 
 	cr_assert_eq(journal_begin(journal), 0);
-	cr_assert_eq(journal_set_resync(journal, feed, 5), 0);
-	cr_assert_eq(journal_rename_feed(journal, feed, "other"), 0);
+	cr_assert_eq(journal_change_feed(journal, feed, &change), 0);
+	cr_assert_eq(journal_change_feed(journal, feed, &change), END);
+	change.name = "other";
+	cr_assert_eq(journal_change_feed(journal, feed, &change), 0);
 	cr_assert_eq(journal_meta(journal, journal_txn(journal), &after), 0);
 	cr_assert_eq(journal_commit(journal), 0);
 	cr_assert_eq(kept(&journal, &home), 5);

@@ -12,7 +12,9 @@ TestSuite(informer_resync, .init = cache_open, .fini = informer_close, .timeout 
 static void say(uint64_t resync_ns)
 {
 	cr_assert_eq(journal_begin(cache.rig.journal), 0);
-	cr_assert_eq(journal_set_resync(cache.rig.journal, cache.feed, resync_ns), 0);
+	cr_assert_eq(journal_change_feed(cache.rig.journal, cache.feed,
+			     &(struct feed_change){.resync_ns = &resync_ns}),
+		0);
 	cr_assert_eq(journal_commit(cache.rig.journal), 0);
 }
 

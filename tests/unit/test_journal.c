@@ -303,7 +303,7 @@ Test(journal, feeds_are_listed_and_renamed)
 	uint32_t a = feed, b = add_feed();
 	cr_assert_eq(b, a + 1);
 	cr_assert_eq(journal_begin(j), 0);
-	cr_assert_eq(journal_rename_feed(j, b, "other"), 0);
+	cr_assert_eq(journal_change_feed(j, b, &(struct feed_change){.name = "other"}), 0);
 	cr_assert_eq(journal_checkpoint(j, b, FEED_FORBIDDEN, BYTES_NONE), 0);
 	cr_assert_eq(journal_each_feed(j, journal_txn(j), keep_definition, text), 0);
 	cr_assert_str_eq(text,

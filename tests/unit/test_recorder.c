@@ -117,8 +117,8 @@ Test(recorder, a_change_in_a_batch_with_a_list_wakes_the_readers)
 	uint64_t seq;
 
 	cr_assert_eq(recorder_begin(rig.record.recorder), 0);
-	cr_assert_eq(journal_add_feed(rig.record.journal, &other, &change.feed), 0);
-	recorder_changed(rig.record.recorder);
+	OK(recorder_changed(
+		rig.record.recorder, journal_add_feed(rig.record.journal, &other, &change.feed)));
 	cr_assert_eq(recorder_flush(rig.record.recorder), 0);
 	cr_assert_eq(record_list_begin(&rig.record.feed), 0);
 	list_items(2);
