@@ -14,7 +14,7 @@
 #include "common/value/json.h"
 #include "reflector/cluster/catalogue.h"
 #include "reflector/net/fetch.h"
-#include "reflector/net/head.h"
+#include "reflector/net/http.h"
 #include "reflector/net/status.h"
 
 #define DISCOVERY_MAGIC 0x44495343u
@@ -51,10 +51,10 @@ struct discovery {
 	struct buf document;
 
 	struct catalogue catalogue;
-	char etags[N_ROOTS][HEAD_ETAG_SIZE]; /* of the documents it was made from */
+	char etags[N_ROOTS][HTTP_ETAG_SIZE]; /* of the documents it was made from */
 	bool keep;
 	struct buf kept[N_ROOTS]; /* aggregated documents, as they came; empty: none */
-	char kept_etags[N_ROOTS][HEAD_ETAG_SIZE];
+	char kept_etags[N_ROOTS][HTTP_ETAG_SIZE];
 	bool known, expired;
 	uint64_t known_ns; /* monotonic: when its fetch began */
 	uint64_t ended_ns; /* ... and ended */
@@ -63,7 +63,7 @@ struct discovery {
 	/* The running fetch. */
 	struct discovery_part *parts;
 	struct catalogue filling;
-	char filling_etags[N_ROOTS][HEAD_ETAG_SIZE];
+	char filling_etags[N_ROOTS][HTTP_ETAG_SIZE];
 	unsigned unchanged; /* documents answered 304 */
 	unsigned places;    /* requests for groups and versions */
 	uint64_t began_ns;
@@ -163,7 +163,7 @@ static void part_keep(struct discovery_part *part, const struct fetch_answer *an
 		return;
 	buf_reset(kept);
 	buf_bytes_put(kept, answer->body);
-	(void)snprintf(etag, HEAD_ETAG_SIZE, "%s", answer->etag);
+	(void)snprintf(etag, HTTP_ETAG_SIZE, "%s", answer->etag);
 	if (buf_error(kept) < 0)
 		buf_release(kept); /* the document before it stays in the store */
 }
@@ -370,7 +370,7 @@ void discovery_keep(struct discovery *discovery, bool keep)
 }
 
 int discovery_take(
-	struct discovery *discovery, unsigned at, struct buf *document, char etag[HEAD_ETAG_SIZE])
+	struct discovery *discovery, unsigned at, struct buf *document, char etag[HTTP_ETAG_SIZE])
 {
 	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
 	REQUIRE(at < N_ROOTS);
@@ -378,7 +378,7 @@ int discovery_take(
 		return NOT_FOUND;
 	*document = discovery->kept[at];
 	discovery->kept[at] = BUF_INIT;
-	memcpy(etag, discovery->kept_etags[at], HEAD_ETAG_SIZE);
+	memcpy(etag, discovery->kept_etags[at], HTTP_ETAG_SIZE);
 	return FOUND;
 }
 

@@ -19,7 +19,6 @@
 
 #include "common/buf.h"
 #include "reflector/cluster/catalogue.h"
-#include "reflector/net/head.h"
 #include "reflector/net/http.h"
 
 struct discovery;
@@ -61,7 +60,7 @@ void discovery_keep(struct discovery *discovery, bool keep);
 /* Moves the kept document of /api (AT 0) or /apis (AT 1) into the empty DOCUMENT, with its ETag, ""
  * for none. Returns: FOUND; NOT_FOUND: there is no new one. */
 int discovery_take(
-	struct discovery *discovery, unsigned at, struct buf *document, char etag[HEAD_ETAG_SIZE]);
+	struct discovery *discovery, unsigned at, struct buf *document, char etag[HTTP_ETAG_SIZE]);
 
 /* Makes the next discovery_find fetch: a list was answered 404, so the catalogue is wrong. */
 void discovery_expire(struct discovery *discovery);

@@ -5,7 +5,7 @@
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
-#include "reflector/net/head.h"
+#include "reflector/net/http.h"
 #include "store/env/text_file.h"
 
 #define MAX_AGE (600 * SECOND_NS)
@@ -37,7 +37,7 @@ static int documents_write_one(struct documents *documents, unsigned at)
 {
 	static const char *const names[] = {"discovery.api", "discovery.apis"};
 	CLEANUP(buf_release) struct buf document = BUF_INIT, text = BUF_INIT;
-	char etag[HEAD_ETAG_SIZE];
+	char etag[HTTP_ETAG_SIZE];
 
 	if (discovery_take(documents->discovery, at, &document, etag) != FOUND)
 		return 0;

@@ -18,7 +18,7 @@
 #include "common/timer_queue.h"
 #include "reflector/cluster/discovery.h"
 #include "reflector/feed/machine.h"
-#include "reflector/net/head.h"
+#include "reflector/net/warnings.h"
 #include "reflector/net/http.h"
 #include "reflector/net/pace.h"
 #include "reflector/record/record.h"

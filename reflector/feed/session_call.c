@@ -227,7 +227,7 @@ static void session_on_status(void *arg, const struct http_answer *answer)
 	session->heard_ns = now;
 	session->overdue_ns = 0;
 	session->refused = answer->status != 200;
-	session->retry_after_ns = answer->has_retry_after ? answer->retry_after_ns : 0;
+	session->retry_after_ns = answer->retry_after_ns;
 	if (*answer->warning && warnings_are_new(session->shared->warnings, answer->warning))
 		LOG(server_warning, .feed = session->definition.name, .text = answer->warning);
 	if (session->refused)

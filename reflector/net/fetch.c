@@ -11,7 +11,6 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "reflector/net/head.h"
 #include "reflector/net/pace.h"
 #include "reflector/net/status.h"
 
@@ -25,7 +24,7 @@ struct fetch {
 	uint64_t end_ns; /* monotonic */
 	uint32_t repeats;
 	uint64_t retry_after_ns; /* of the answer; 0: none */
-	char content_type[256], etag[HEAD_ETAG_SIZE];
+	char content_type[256], etag[HTTP_ETAG_SIZE];
 	struct buf body;
 };
 
@@ -49,12 +48,11 @@ void fetch_cancel(struct fetch **fetch)
 static void fetch_on_status(void *arg, const struct http_answer *answer)
 {
 	struct fetch *fetch = arg;
-	size_t size = strlen(answer->content_type);
 
-	if (size < sizeof(fetch->content_type))
-		memcpy(fetch->content_type, answer->content_type, size + 1);
+	(void)snprintf(
+		fetch->content_type, sizeof(fetch->content_type), "%s", answer->content_type);
 	(void)snprintf(fetch->etag, sizeof(fetch->etag), "%s", answer->etag); /* never longer */
-	fetch->retry_after_ns = answer->has_retry_after ? answer->retry_after_ns : 0;
+	fetch->retry_after_ns = answer->retry_after_ns;
 }
 
 static int fetch_on_body(void *arg, struct bytes bytes)

@@ -410,7 +410,7 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 			http); /* after all bytes are taken: waiting bytes are no silence */
 	for (struct http_call *call; (call = http->calls[CALL_ENDED].first);) {
 		struct http_request request = call->request;
-		int result = call->result, status = call->limit.answered ? call->head.status : 0;
+		int result = call->result, status = call->limit.answered ? call->status : 0;
 
 		if (result < 0)
 			(void)err_say(

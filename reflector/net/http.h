@@ -36,7 +36,8 @@
 #include "common/stats.h"
 #include "reflector/net/kubeconfig.h"
 
-#define HTTP_FDS_MAX 16 /* descriptors for http_poll beside the transfers */
+#define HTTP_FDS_MAX   16  /* descriptors for http_poll beside the transfers */
+#define HTTP_ETAG_SIZE 256 /* a kube-apiserver's ETag has 130 bytes */
 
 /* Result of a renewable call ended by the client, because its connection was silent for long. The
  * caller makes the request again. */
@@ -50,9 +51,8 @@ struct http_answer {
 	int status;               /* 200..599 */
 	const char *content_type; /* as sent, "" when absent */
 	const char *warning;      /* texts of the Warning headers, joined by "; ", or "" */
-	const char *etag;         /* as sent, "" when absent */
-	bool has_retry_after;
-	uint64_t retry_after_ns;
+	const char *etag;         /* as sent, "" when absent or not below HTTP_ETAG_SIZE */
+	uint64_t retry_after_ns;  /* 0: none, or a date */
 };
 
 struct http_request {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call without libcurl: its limits and their clock, its place in the lists of calls, the bytes of
+/* A call: its limits and their clock, its place in the lists of calls, the bytes of
  * its answer, its failure. */
 #include "reflector/net/http_internal.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/err.h"
@@ -119,39 +120,99 @@ static bool call_stop(struct http_call *call, int r)
 	return false;
 }
 
-bool http_call_take_header(struct http_call *call, struct bytes line)
+/* Returns the answer's header NAME of INDEX, until the next call; NULL: there is none. */
+static const char *call_header(const struct http_call *call, const char *name, size_t index)
+{
+	struct curl_header *header;
+	CURLHcode code = curl_easy_header(call->easy, name, index, CURLH_HEADER, -1, &header);
+
+	return code ? NULL : header->value;
+}
+
+/* Reads seconds, the API servers' form. A date is ignored: comparing it needs the server's
+ * clock. */
+static uint64_t call_retry_after_ns(const struct http_call *call)
+{
+	const char *text = call_header(call, "Retry-After", 0);
+	uint64_t seconds = 0;
+
+	if (!text || text[strspn(text, "0123456789")])
+		return 0;
+	for (; *text && seconds < UINT32_MAX; text++)
+		seconds = 10 * seconds + (uint64_t)(*text - '0');
+	return (seconds < UINT32_MAX ? seconds : UINT32_MAX) * SECOND_NS;
+}
+
+/* Joins the texts of the headers `299 - "text"` by "; ", cut to SIZE. */
+static void call_join_warnings(const struct http_call *call, char *joined, size_t size)
+{
+	const char *text;
+	size_t used = 0;
+
+	joined[0] = '\0';
+	for (size_t i = 0; used < size && (text = call_header(call, "Warning", i)); i++) {
+		const char *first = strchr(text, '"'), *last = strrchr(text, '"');
+		bool is_quoted = first != last;
+
+		used += (size_t)snprintf(joined + used, size - used, "%s%.*s", used ? "; " : "",
+			is_quoted ? (int)(last - first - 1) : (int)strlen(text),
+			is_quoted ? first + 1 : text);
+	}
+}
+
+static void call_report(struct http_call *call)
+{
+	struct http_answer answer = {
+		.status = call->status, .retry_after_ns = call_retry_after_ns(call)};
+	char warning[256], etag[HTTP_ETAG_SIZE];
+	const char *value = call_header(call, "ETag", 0);
+	bool is_kept = value && strlen(value) < sizeof(etag);
+
+	(void)snprintf(etag, sizeof(etag), "%s", is_kept ? value : "");
+	call_join_warnings(call, warning, sizeof(warning));
+	value = call_header(call, "Content-Type", 0);
+	answer.content_type = value ? value : "";
+	answer.etag = etag;
+	answer.warning = warning;
+	call->request.on_status(call->request.arg, &answer);
+}
+
+/* Takes the end of a head: of an interim (1xx) answer, or of the answer. */
+static void call_end_head(struct http_call *call)
 {
 	struct http *http = call->http;
+	long status = 0, version = 0;
+
+	(void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+	(void)curl_easy_getinfo(call->easy, CURLINFO_HTTP_VERSION, &version);
+	http->http1 = version == CURL_HTTP_VERSION_1_0 || version == CURL_HTTP_VERSION_1_1;
+	call->status = (int)status;
+	if (status < 200)
+		return;
+	call->limit.answered = http->answered = true;
+	if (status != 200)
+		limit_refusal(&call->limit);
+	http_call_note_deadline(call);
+	if (status == 401) {
+		/* The next call checks whether there are newer credentials. */
+		credential_refused(http->credential, call->credential_version);
+		certificates_expire(http->certificates);
+	}
+	if (call->request.on_status)
+		call_report(call);
+}
+
+bool http_call_take_header(struct http_call *call, struct bytes line)
+{
+	bool is_empty = bytes_starts(line, BYTES_LIT("\r")) || bytes_starts(line, BYTES_LIT("\n"));
 
 	call->header_bytes += line.size;
 	if (call->header_bytes > HEADER_BYTES_MAX)
 		return call_stop(
-			call, err_say(ERR_PROTOCOL, "%s: headers without end", http->name));
+			call, err_say(ERR_PROTOCOL, "%s: headers without end", call->http->name));
 	/* A line after the end of the head is a trailer. */
-	if (!call->limit.answered && head_line(&call->head, line) == END) {
-		const struct http_head *head = &call->head;
-
-		call->limit.answered = http->answered = true;
-		if (head->status != 200)
-			limit_refusal(&call->limit);
-		http_call_note_deadline(call);
-		if (head->status == 401) {
-			/* The next call checks whether there are newer credentials. */
-			credential_refused(http->credential, call->credential_version);
-			certificates_expire(http->certificates);
-		}
-		if (call->request.on_status)
-			call->request.on_status(call->request.arg,
-				&(struct http_answer){
-					.status = head->status,
-					.content_type = head->content_type,
-					.warning = head->warning,
-					.etag = head->etag,
-					.has_retry_after = head->has_retry_after,
-					.retry_after_ns = head->retry_after_s * SECOND_NS,
-				});
-	}
-	http->http1 = call->head.version == 1;
+	if (!call->limit.answered && is_empty)
+		call_end_head(call);
 	return !call->cancelled;
 }
 
@@ -162,7 +223,7 @@ bool http_call_take_body(struct http_call *call, struct bytes bytes)
 	http_count(call->http, STAT_BYTES_READ, bytes.size);
 	if (!call->limit.answered) /* a 101 without our asking */
 		r = err_say(ERR_PROTOCOL, "%s: the answer is not HTTP (status %d)",
-			call->http->name, call->head.status);
+			call->http->name, call->status);
 	else if (call->request.on_body && bytes.size > 0)
 		r = call->request.on_body(call->request.arg, bytes);
 	if (call->request.bulk)
@@ -273,7 +334,7 @@ int http_call_failure(const struct http_call *call, CURLcode code)
 
 	/* Over plain http a proxy's 407 looks like the server's answer; an API server never sends
 	 * it. */
-	if (!code && call->head.status == 407)
+	if (!code && call->status == 407)
 		return err_say(
 			ERR_NETWORK, "%s: " HTTP_PROXY_WANTS_USER " (HTTP 407)", call->http->name);
 	if (!code)

@@ -18,7 +18,6 @@
 #include "reflector/net/certificates.h"
 #include "reflector/net/connection.h"
 #include "reflector/net/credential.h"
-#include "reflector/net/head.h"
 #include "reflector/net/http.h"
 #include "reflector/net/limit.h"
 #include "reflector/net/proxy.h"
@@ -57,7 +56,7 @@ struct http_call {
 	struct limit limit; /* on the clock of limits */
 	uint16_t port;      /* local port of its connection; 0 before the answer began */
 
-	struct http_head head; /* complete when limit.answered */
+	int status; /* of the answer, or of an interim one before it */
 	size_t header_bytes;
 
 	int result;                   /* when CALL_ENDED */

@@ -97,9 +97,9 @@ static bool send_answer(int fd, const struct api_stub_answer *answer)
 		answer->fault == STUB_RESET)
 		return false;
 	n = snprintf(head, sizeof(head),
-		"HTTP/1.1 %d X\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s\r\n",
-		answer->status, answer->content_type, size + !whole,
-		answer->headers ? answer->headers : "");
+		"HTTP/1.1 %d X\r\n%sContent-Type: %s\r\nContent-Length: %zu\r\n\r\n",
+		answer->status, answer->headers ? answer->headers : "", answer->content_type,
+		size + !whole);
 	send_text(fd, head, (size_t)n);
 	send_text(fd, answer->body, size);
 	if (answer->fault == STUB_SILENT_BODY)

@@ -288,7 +288,7 @@ Test(discovery, what_is_known_need_not_be_sent_again)
 Test(discovery, documents_are_kept_as_they_came_if_somebody_wants_them)
 {
 	CLEANUP(buf_release) struct buf document = BUF_INIT;
-	char etag[HEAD_ETAG_SIZE];
+	char etag[HTTP_ETAG_SIZE];
 
 	serve_aggregated((struct api_stub_answer){"/api", 200, AGGREGATED, core_document,
 				 "ETag: \"A1\"\r\n"},

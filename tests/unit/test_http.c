@@ -17,7 +17,7 @@ Test(http, answer_comes_in_status_then_body_then_end)
 	cr_assert_eq(seen.n_status, 1);
 	cr_assert_str_eq(seen.content_type, "application/json");
 	cr_assert_str_eq(seen.warning, "old \\\"api\\\"");
-	cr_assert(!seen.has_retry_after);
+	cr_assert_eq(seen.retry_after_ns, 0);
 	cr_assert_str_eq(buf_cstr(&seen.body), "{\"a\":1}");
 	cr_assert(!strncmp(api_stub_last(stub), "GET /good?limit=1 HTTP/1.1\r\n", 28));
 	cr_assert(strstr(api_stub_last(stub), "\r\nAccept: application/json\r\n"));
@@ -62,7 +62,6 @@ Test(http, other_statuses_are_answers_too)
 	run(&busy, "/busy", 0);
 	cr_assert_eq(busy.result, 0);
 	cr_assert_eq(busy.status, 429);
-	cr_assert(busy.has_retry_after);
 	cr_assert_eq(busy.retry_after_ns, 7000 * MS);
 	run(&moved, "/moved", 0);
 	cr_assert_eq(moved.status, 302);
@@ -74,19 +73,76 @@ Test(http, other_statuses_are_answers_too)
 	cr_assert_eq(empty.body.size, 0);
 }
 
-Test(http, c32_a_negative_retry_after_is_none)
+/* Makes a client of a server with one answer, of STATUS and HEADERS. Runs a call to it. */
+static void run_headers(struct seen *of, int status, const char *headers)
 {
-	run(&seen, "/elsewhere", 0);
-	cr_assert_eq(seen.status, 429);
-	cr_assert(!seen.has_retry_after);
-	cr_assert_eq(seen.retry_after_ns, 0);
+	const struct api_stub_answer one[] = {
+		{"/", status, "text/plain", "{}", headers, STUB_GOOD}, {NULL}};
+	struct api_stub *other = api_stub_start(one);
+	struct kubeconfig with = {.server = (char *)api_stub_url(other)};
+	CLEANUP(http_free) struct http *client = NULL;
+
+	OK(http_new(&with, &client));
+	start(of, client, "/", 0);
+	poll_until(client, &of->n_done, 1);
+	http_free(&client);
+	api_stub_stop(&other);
 }
 
-/* In milliseconds it is more than 32 bits hold. */
-Test(http, c32_a_long_retry_after_stays_long)
+Test(http, c32_only_a_number_of_seconds_says_when_to_come_again)
 {
-	run(&seen, "/ages", 0);
-	cr_assert_eq(seen.retry_after_ns, 4294968ull * 1000 * MS);
+	static const struct {
+		const char *headers;
+		uint64_t seconds;
+	} cases[] = {
+		{"Retry-After: 0\r\n", 0},
+		{"Retry-After: 120 \r\n", 120},
+		{"retry-after:7\r\n", 7},
+		{"Retry-After: 4294968\r\n", 4294968}, /* in ms it is more than 32 bits hold */
+		{"Retry-After: 99999999999999999999999999999\r\n", UINT32_MAX},
+		{"Retry-After: soon\r\n", 0},
+		{"Retry-After: -1\r\n", 0},
+		{"Retry-After: 1.5\r\n", 0},
+		{"Retry-After: 1 s\r\n", 0},
+		{"Retry-After: \r\n", 0},
+		{"Retry-After: Fri, 31 Dec 2100 23:59:59 GMT\r\n", 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		CLEANUP(release) struct seen one = {0};
+
+		run_headers(&one, 429, cases[i].headers);
+		cr_assert_eq(one.status, 429);
+		cr_assert_eq(
+			one.retry_after_ns, cases[i].seconds * SECOND_NS, "%s", cases[i].headers);
+	}
+}
+
+Test(http, c61_warnings_are_joined_as_far_as_there_is_room)
+{
+	char headers[1000];
+	size_t n = 0;
+
+	run_headers(&seen, 200, "warning: 299 - \"old\"\r\nWarning: second\r\n");
+	cr_assert_str_eq(seen.warning, "old; second");
+	for (int i = 0; i < 5; i++)
+		n += (size_t)snprintf(
+			headers + n, sizeof(headers) - n, "Warning: 299 - \"%0150d\"\r\n", 7);
+	CLEANUP(release) struct seen many = {0};
+	run_headers(&many, 200, headers);
+	cr_assert_eq(strlen(many.warning), 255);
+	cr_assert_eq(strncmp(many.warning + 149, "7; 000", 6), 0, "%s", many.warning);
+}
+
+Test(http, interim_answer_leaves_nothing_behind)
+{
+	run_headers(&seen, 103,
+		"Retry-After: 9\r\nWarning: 299 - \"early\"\r\n\r\nHTTP/1.1 200 OK\r\n");
+	cr_assert_eq(seen.status, 200);
+	cr_assert_eq(seen.n_status, 1);
+	cr_assert_eq(seen.retry_after_ns, 0);
+	cr_assert_str_eq(seen.warning, "");
+	cr_assert_str_eq(buf_cstr(&seen.body), "{}");
 }
 
 /* It is not followed at all, so no credentials go anywhere. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reflector/net/head.h"
+#include "reflector/net/warnings.h"
 #include "tests/unit/unit.h"
 
 Test(warnings, c61_each_text_is_new_once)
