@@ -34,7 +34,9 @@ QUERIES = [
 def serve(simulator, store):
     for namespace in NAMESPACES:
         for i in range(3):
-            simulator.put("pods", pod(f"p{i}", namespace))
+            item = pod(f"p{i}", namespace)
+            item["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"  # days old in all Tables
+            simulator.put("pods", item)
     store.start(simulator, whole("pods"), serve={"listen": ["unix"]})
     return Serve(store, simulator)
 
