@@ -48,15 +48,51 @@ static void history_put_json(struct buf *out, const struct kinf_change *change)
 		buf_str(out, ",\"finalStateUnknown\":true");
 }
 
-/* Writes the version's managers as a JSON member, if known. */
-static int history_put_json_managers(struct buf *out, const struct kinf_object *object)
+/* Reads the user that the import of an audit log has put into the version. On a live cluster anyone
+ * may write such an annotation. */
+static int history_user(
+	struct kinf_snapshot *snapshot, const struct kinf_object *object, struct bytes *ret_user)
 {
-	CLEANUP(buf_release) struct buf managers = BUF_INIT;
-	int r = fields_put_managers(object, &managers);
+	struct snapshot *store = snapshot->snapshot;
+	struct journal_meta meta;
+	const char *user = "";
+	size_t size = 0;
+	int r = journal_meta(snapshot_journal(store), snapshot_journal_txn(store), &meta);
 
-	if (r == 0 && managers.size) {
-		buf_str(out, ",\"managers\":");
-		json_write_string(buf_bytes(&managers), out);
+	if (r == 0 && object->body_size && journal_is_imported(&meta))
+		r = kinf_object_path(
+			object, "metadata.annotations['kinformer/audit-user']", &user, &size);
+	*ret_user = BYTES(user, size);
+	return r < 0 ? r : 0;
+}
+
+/* Appends who made the version, if known: the user of an audit log, else the managers.
+ * managedFields of a deleted object are of its last write, so they tell nothing of the deletion. */
+static int history_put_author(struct buf *out, struct kinf_snapshot *snapshot,
+	const struct kinf_change *change, bool *ret_is_user)
+{
+	struct bytes user = BYTES_NONE;
+	int r = history_user(snapshot, &change->object, &user);
+
+	*ret_is_user = user.size > 0;
+	if (r == 0 && user.size)
+		display_bytes(user, out);
+	else if (r == 0 && strcmp(change->type, "DELETED") != 0)
+		r = fields_put_managers(&change->object, out);
+	return r < 0 ? r : buf_error(out);
+}
+
+/* Writes the author as a JSON member, if known. */
+static int history_put_json_author(
+	struct buf *out, struct kinf_snapshot *snapshot, const struct kinf_change *change)
+{
+	CLEANUP(buf_release) struct buf author = BUF_INIT;
+	bool is_user;
+	int r = history_put_author(&author, snapshot, change, &is_user);
+
+	if (r == 0 && author.size) {
+		buf_str(out, is_user ? ",\"user\":" : ",\"managers\":");
+		json_write_string(buf_bytes(&author), out);
 	}
 	return r;
 }
@@ -124,13 +160,14 @@ static int history_print_version(struct object_walk *walk, const struct kinf_cha
 	bool compare = walk->before && strcmp(change->type, "MODIFIED") == 0;
 	char age[AGE_SIZE];
 	size_t n = 0, begin = out->size;
+	bool is_user;
 	int r;
 
 	if (change->time_ns < walk->since_ns)
 		return 0;
 	if (walk->json) {
 		history_put_json(out, change);
-		r = history_put_json_managers(out, object);
+		r = history_put_json_author(out, walk->snapshot, change);
 		if (r == 0 && compare) {
 			buf_str(out, ",\"changes\":");
 			r = fields_put_under(FIELDS_JSON, walk->info.resource, walk->fields,
@@ -150,7 +187,7 @@ static int history_print_version(struct object_walk *walk, const struct kinf_cha
 	size_t size = out->size;
 	buf_str(out, "  by ");
 	size_t named = out->size;
-	r = fields_put_managers(object, out);
+	r = history_put_author(out, walk->snapshot, change, &is_user);
 	if (out->size == named)
 		out->size = size;
 	buf_byte(out, '\n');
@@ -395,7 +432,7 @@ static int log_change(void *arg, const struct snapshot_feed *feed, const struct 
 		json_write_string(bytes_str(name), out);
 		buf_str(out, ",\"key\":");
 		json_write_string(BYTES(object->key, object->key_size), out);
-		r = history_put_json_managers(out, object);
+		r = history_put_json_author(out, log->snapshot, change);
 		if (r == 0 && compare) {
 			buf_str(out, ",\"changes\":");
 			r = fields_put_under(FIELDS_JSON, resource, under, before, object, out, &n);

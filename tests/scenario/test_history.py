@@ -116,6 +116,16 @@ def test_those_who_changed_it_are_named(kinf):
     assert lines(kinf("history", "secrets", "web/s", "-o", "json"))[-1]["managers"] == "kubectl"
 
 
+def test_the_last_writer_is_not_named_as_who_deleted_it(simulator, store):
+    simulator.put("pods", pod("front", managedFields=[{"manager": "writer", "time": "2026-01-02T03:04:05Z"}],
+                              annotations={"kinformer/audit-user": "of no audit log"}))
+    store.start_synced(whole("pods", drop=[]))
+    simulator.delete("pods", "web/front")
+    store.wait_equal(simulator, "pods")
+    first, last = store.kinf("history", "pods", "web/front", check=True).stdout.splitlines()
+    assert first.endswith("  by writer") and "  DELETED  " in last and " by " not in last
+
+
 @pytest.mark.parametrize(
     "args,status,error",
     [
