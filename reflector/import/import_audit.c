@@ -15,7 +15,8 @@
 
 struct audit_event {
 	struct value response;
-	struct bytes verb, user, group, resource, name_space, name;
+	struct bytes verb, user;
+	struct import_deletion object; /* named by the event */
 };
 
 static void audit_text(const struct value *map, const char *key, struct bytes *ret_text)
@@ -25,6 +26,26 @@ static void audit_text(const struct value *map, const char *key, struct bytes *r
 	*ret_text = BYTES_NONE;
 	if (value_find(map, bytes_str(key), &item) == FOUND && item.type == VALUE_STRING)
 		*ret_text = item.text;
+}
+
+/* A dry run is asked for in the query, or in the options of a deletion. */
+static bool audit_is_dry_run(const struct value *root)
+{
+	static const char *const queries[] = {"?dryRun=", "&dryRun="};
+	struct value request, item;
+	struct bytes uri, kind;
+
+	audit_text(root, "requestURI", &uri);
+	for (size_t i = 0; i < 2; i++)
+		if (uri.size && memmem(uri.data, uri.size, queries[i], strlen(queries[i])))
+			return true;
+	if (value_find(root, BYTES_LIT("requestObject"), &request) != FOUND ||
+		request.type != VALUE_MAP)
+		return false;
+	audit_text(&request, "kind", &kind);
+	return bytes_equal(kind, BYTES_LIT("DeleteOptions")) &&
+	       value_find(&request, BYTES_LIT("dryRun"), &item) == FOUND &&
+	       item.type == VALUE_ARRAY && item.count;
 }
 
 /* Reads a successful write. Returns false for all other events. */
@@ -45,15 +66,17 @@ static bool audit_read(struct import *import, struct bytes body, struct audit_ev
 	audit_text(&root, "stage", &stage);
 	audit_text(&root, "verb", &event->verb);
 	audit_text(&root, "stageTimestamp", &time);
-	if (value_find(&root, BYTES_LIT("user"), &item) == FOUND)
+	if (value_find(&root, BYTES_LIT("impersonatedUser"), &item) == FOUND ||
+		value_find(&root, BYTES_LIT("user"), &item) == FOUND)
 		audit_text(&item, "username", &event->user);
 	if (value_find(&root, BYTES_LIT("objectRef"), &item) == FOUND) {
-		audit_text(&item, "apiGroup", &event->group);
-		audit_text(&item, "resource", &event->resource);
-		audit_text(&item, "namespace", &event->name_space);
-		audit_text(&item, "name", &event->name);
+		audit_text(&item, "apiGroup", &event->object.group);
+		audit_text(&item, "resource", &event->object.resource);
+		audit_text(&item, "namespace", &event->object.name_space);
+		audit_text(&item, "name", &event->object.name);
 		audit_text(&item, "subresource", &part);
 	}
+	event->object.user = event->user;
 	if (timestamp_parse(time, &ns) && ns > 0 && (uint64_t)ns > import->audit_ns)
 		import->audit_ns = (uint64_t)ns;
 	/* A Scale has the name and version of its object, but not the object. */
@@ -61,7 +84,7 @@ static bool audit_read(struct import *import, struct bytes body, struct audit_ev
 	       !bytes_equal(part, BYTES_LIT("scale")) &&
 	       !bytes_equal(event->verb, BYTES_LIT("get")) &&
 	       !bytes_equal(event->verb, BYTES_LIT("list")) &&
-	       !bytes_equal(event->verb, BYTES_LIT("watch"));
+	       !bytes_equal(event->verb, BYTES_LIT("watch")) && !audit_is_dry_run(&root);
 }
 
 /* ---- the annotation ----------------------------------------------------- */
@@ -93,8 +116,7 @@ int import_copy_map(const struct value *map, const char *key, struct buf *out, s
 	return r < 0 ? r : 0;
 }
 
-/* Writes OBJECT with the user's name to import->annotated. */
-static int audit_annotate(struct import *import, const struct value *object, struct bytes user)
+int import_annotate(struct import *import, const struct value *object, struct bytes user)
 {
 	struct buf *out = &import->annotated;
 	struct value metadata, annotations, old;
@@ -122,55 +144,104 @@ static int audit_annotate(struct import *import, const struct value *object, str
 
 /* ---- events ------------------------------------------------------------- */
 
-/* Returns true if OBJECT, the answer to a deletion, lives on: gracefully or with finalizers. */
-static bool audit_lives(const struct value *object)
+static bool audit_has_items(const struct value *map, const char *key)
 {
-	struct value metadata, item;
+	struct value item;
 
-	if (value_find(object, BYTES_LIT("metadata"), &metadata) != FOUND)
-		return false;
-	if (value_find(&metadata, BYTES_LIT("finalizers"), &item) == FOUND &&
-		item.type == VALUE_ARRAY && item.count)
-		return true;
-	return value_find(&metadata, BYTES_LIT("deletionGracePeriodSeconds"), &item) == FOUND &&
-	       item.type == VALUE_UINT && item.u.u;
+	return value_find(map, bytes_str(key), &item) == FOUND && item.type == VALUE_ARRAY &&
+	       item.count;
 }
 
-static int audit_take(
-	struct import *import, const struct audit_event *event, const struct value *object)
+/* Whether a kubelet has a pod of a deleted collection to stop first. The answer shows the pod
+ * before its deletion; that of its container's end is another event. */
+static bool audit_is_running_pod(const struct value *spec, const struct value *object)
+{
+	struct value status, seconds;
+	struct bytes node, phase = BYTES_NONE;
+
+	audit_text(spec, "nodeName", &node);
+	if (value_find(object, BYTES_LIT("status"), &status) == FOUND)
+		audit_text(&status, "phase", &phase);
+	return node.size && !bytes_equal(phase, BYTES_LIT("Succeeded")) &&
+	       !bytes_equal(phase, BYTES_LIT("Failed")) &&
+	       value_find(spec, BYTES_LIT("terminationGracePeriodSeconds"), &seconds) == FOUND &&
+	       seconds.type == VALUE_UINT && seconds.u.u;
+}
+
+/* Whether the object of an answer no longer exists: of a deletion, and of the write that removes
+ * the last finalizer of an object being deleted (ShouldDeleteDuringUpdate() of k8s.io/apiserver,
+ * ShouldDeleteNamespaceDuringUpdate()). */
+static bool audit_is_gone(const struct audit_event *event, const struct value *object)
+{
+	bool deletes = bytes_starts(event->verb, BYTES_LIT("delete"));
+	bool is_collection = bytes_equal(event->verb, BYTES_LIT("deletecollection"));
+	struct value metadata, spec, item;
+
+	if (value_find(object, BYTES_LIT("metadata"), &metadata) != FOUND ||
+		audit_has_items(&metadata, "finalizers"))
+		return false;
+	if (!deletes && value_find(&metadata, BYTES_LIT("deletionTimestamp"), &item) != FOUND)
+		return false;
+	if (value_find(&metadata, BYTES_LIT("deletionGracePeriodSeconds"), &item) == FOUND &&
+		item.type == VALUE_UINT && item.u.u)
+		return false;
+	if (event->object.group.size || value_find(object, BYTES_LIT("spec"), &spec) != FOUND)
+		return true;
+	if (bytes_equal(event->object.resource, BYTES_LIT("namespaces")))
+		return !audit_has_items(&spec, "finalizers");
+	return !is_collection || !bytes_equal(event->object.resource, BYTES_LIT("pods")) ||
+	       !audit_is_running_pod(&spec, object);
+}
+
+/* Takes an object of an answer. KIND and VERSION: the list's, for an item without them. */
+static int audit_take(struct import *import, const struct audit_event *event,
+	const struct value *object, struct bytes kind, struct bytes version)
 {
 	struct value metadata, rv;
 
 	if (value_find(object, BYTES_LIT("metadata"), &metadata) != FOUND ||
 		value_find(&metadata, BYTES_LIT("resourceVersion"), &rv) != FOUND)
 		return 0; /* a Binding, an Eviction, a review */
-	bool deletes = bytes_starts(event->verb, BYTES_LIT("delete")) && !audit_lives(object);
-	int r = audit_annotate(import, object, event->user);
-	import->change = deletes ? IMPORT_DELETION : IMPORT_WRITE;
+	bool is_gone = audit_is_gone(event, object);
+	uint64_t stored = import->stored;
+	if (bytes_starts(version, BYTES_LIT("meta.k8s.io/"))) /* of the object it has no more */
+		return is_gone ? import_delete(import, &event->object) : 0;
+	int r = import_annotate(import, object, event->user);
+	import->change = is_gone ? IMPORT_DELETION : IMPORT_WRITE;
 	if (r == 0)
-		r = import_object(import, buf_bytes(&import->annotated), BYTES_NONE, BYTES_NONE);
+		r = import_object(import, buf_bytes(&import->annotated), kind, version);
 	import->change = IMPORT_LISTED;
+	if (r == 0 && import->stored > stored && event->object.resource.size) {
+		struct import_kind *feed = &import->feeds[import->last_feed].kind;
+
+		(void)snprintf(feed->plural, sizeof(feed->plural), "%.*s",
+			BYTES_ARG(event->object.resource));
+	}
 	return r;
 }
 
 int import_audit(struct import *import, struct bytes body)
 {
 	struct audit_event event;
-	struct value items, item, kind;
+	struct value items, item, details;
 	struct value_iter iter;
+	struct bytes kind, version;
 	int r = 0;
 
 	if (!audit_read(import, body, &event))
 		return 0;
-	bool deletes = bytes_equal(event.verb, BYTES_LIT("delete"));
-	if (deletes && value_find(&event.response, BYTES_LIT("kind"), &kind) == FOUND &&
-		bytes_equal(kind.text, BYTES_LIT("Status")))
-		return import_delete(
-			import, event.group, event.resource, event.name_space, event.name);
+	audit_text(&event.response, "kind", &kind);
+	audit_text(&event.response, "apiVersion", &version);
+	if (bytes_equal(event.verb, BYTES_LIT("delete")) &&
+		bytes_equal(kind, BYTES_LIT("Status"))) {
+		if (value_find(&event.response, BYTES_LIT("details"), &details) == FOUND)
+			audit_text(&details, "uid", &event.object.uid);
+		return import_delete(import, &event.object);
+	}
 	if (value_find(&event.response, BYTES_LIT("items"), &items) != FOUND)
-		return audit_take(import, &event, &event.response);
+		return audit_take(import, &event, &event.response, kind, version);
 	value_iter_init(&iter, &items);
 	while (r == 0 && (r = value_iter_next(&iter, NULL, &item)) == FOUND)
-		r = audit_take(import, &event, &item);
+		r = audit_take(import, &event, &item, kind, version);
 	return r < 0 ? r : 0;
 }

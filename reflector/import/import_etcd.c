@@ -145,8 +145,10 @@ static int etcd_delete(struct import *import, const char *path)
 			middle, sizeof(middle), "/%s/%s/", kind->group, kind->plural);
 		const char *found = strstr(path, middle);
 		if (found)
-			r = import_delete(import, bytes_str(kind->group), bytes_str(kind->plural),
-				BYTES_NONE, bytes_str(found + n));
+			r = import_delete(
+				import, &(struct import_deletion){.group = bytes_str(kind->group),
+						.resource = bytes_str(kind->plural),
+						.name = bytes_str(found + n)});
 	}
 	return r;
 }

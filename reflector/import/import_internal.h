@@ -88,14 +88,21 @@ int import_file(void *arg, const struct source_file *file);
 int import_object(
 	struct import *import, struct bytes body, struct bytes kind, struct bytes version);
 
-/* Takes the deletion of an object by its plural. */
-int import_delete(struct import *import, struct bytes group, struct bytes resource,
-	struct bytes name_space, struct bytes name);
+/* A deletion without the object. */
+struct import_deletion {
+	struct bytes group, resource, name_space, name; /* resource: the plural */
+	struct bytes uid;                               /* empty: any */
+	struct bytes user; /* is named in the last version; empty: unknown */
+};
+
+int import_delete(struct import *import, const struct import_deletion *deletion);
 
 /* ---- import_audit.c ------------------------------------------------------ */
 
 /* Takes an audit event. Returns as import_object(). */
 int import_audit(struct import *import, struct bytes body);
+/* Writes OBJECT with the user's name in its annotation to import->annotated. */
+int import_annotate(struct import *import, const struct value *object, struct bytes user);
 /* Copies MAP to OUT, except for its member KEY, for the caller to add. Opens the map. */
 int import_copy_map(const struct value *map, const char *key, struct buf *out, size_t *ret_opened,
 	uint32_t *ret_count, struct value *ret_member);

@@ -330,40 +330,60 @@ int import_object(struct import *import, struct bytes body, struct bytes kind, s
 	return 0;
 }
 
-int import_delete(struct import *import, struct bytes group, struct bytes resource,
-	struct bytes name_space, struct bytes name)
+/* Reads the last version of a deleted object, and names the user in it. */
+static int object_last(struct import *import, const struct import_deletion *deletion, uint64_t seq,
+	struct bytes *ret_body)
 {
-	struct record record = {.type = RECORD_DELETED,
-		.flags = RECORD_FINAL_STATE_UNKNOWN,
-		.time_ns = import->audit_ns};
+	struct record last;
+	struct value root;
+	int r = journal_get(import->journal, journal_txn(import->journal), seq, &last);
+
+	if (r != FOUND || !last.body.size)
+		return r < 0 ? r : 0;
+	r = value_read(last.body, &root);
+	if (r == 0)
+		r = import_annotate(import, &root, deletion->user);
+	if (r == 0)
+		*ret_body = buf_bytes(&import->annotated);
+	return r;
+}
+
+int import_delete(struct import *import, const struct import_deletion *deletion)
+{
+	struct record record = {.type = RECORD_DELETED, .time_ns = import->audit_ns};
 	uint64_t seq;
 	struct head head;
 	int r = journal_begin(import->journal);
 
 	buf_reset(&import->key);
-	if (name_space.size) {
-		buf_bytes_put(&import->key, name_space);
+	if (deletion->name_space.size) {
+		buf_bytes_put(&import->key, deletion->name_space);
 		buf_byte(&import->key, '/');
 	}
-	buf_bytes_put(&import->key, name);
+	buf_bytes_put(&import->key, deletion->name);
 	record.key = buf_bytes(&import->key);
 	for (size_t i = 0; r == 0 && i < import->n_feeds; i++) {
 		const struct import_kind *kind = &import->feeds[i].kind;
 
-		if (!bytes_equal(bytes_str(kind->group), group) ||
-			!bytes_equal(bytes_str(kind->plural), resource) || !record.key.size ||
-			record.key.size > JOURNAL_KEY_MAX)
+		if (!bytes_equal(bytes_str(kind->group), deletion->group) ||
+			!bytes_equal(bytes_str(kind->plural), deletion->resource) ||
+			!record.key.size || record.key.size > JOURNAL_KEY_MAX)
 			continue;
 		record.feed = import->feeds[i].id;
 		r = journal_head(import->journal, journal_txn(import->journal), record.feed,
 			record.key, &head);
-		if (r != FOUND) {
+		if (r != FOUND || (deletion->uid.size && head.uid.size &&
+					  !bytes_equal(deletion->uid, head.uid))) {
 			r = r < 0 ? r : 0;
 			continue;
 		}
 		record.uid = head.uid;
 		record.rv = head.rv;
-		r = journal_append(import->journal, &record, &seq);
+		record.body = BYTES_NONE;
+		r = deletion->user.size ? object_last(import, deletion, head.seq, &record.body) : 0;
+		record.flags = record.body.size ? 0 : RECORD_FINAL_STATE_UNKNOWN;
+		if (r == 0)
+			r = journal_append(import->journal, &record, &seq);
 	}
 	return r;
 }

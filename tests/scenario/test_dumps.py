@@ -418,6 +418,80 @@ def test_an_audit_log_is_the_history_of_a_cluster(store):
     assert pods(store, store.directory / "both") == ["pod/a", "pod/c"], "a log deletes nothing that it does not name"
 
 
+def also(line, **members):
+    return json.dumps({**json.loads(line), **members})
+
+
+def test_an_audit_log_has_the_end_of_each_object(store):
+    def claim(rv, **metadata):
+        return {"kind": "PersistentVolumeClaim", "apiVersion": "v1",
+                "metadata": {"name": "data", "namespace": "web", "uid": "10", "resourceVersion": str(rv), **metadata}}
+
+    def namespace(rv, finalizers, **metadata):
+        return {"kind": "Namespace", "apiVersion": "v1", "spec": {"finalizers": finalizers} if finalizers else {},
+                "metadata": {"name": "gone", "uid": "20", "resourceVersion": str(rv), **metadata}}
+
+    def map_(name, rv, uid, **members):
+        return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name, "namespace": "web", "uid": uid, "resourceVersion": str(rv)},
+                **members}
+
+    def untyped(item):
+        return {key: value for key, value in item.items() if key not in ("kind", "apiVersion")}
+
+    def write_of(verb, second, answer, resource, **ref):
+        return audited(verb, f"{second:02}", answer, resource=resource, **ref)
+
+    ending = {"deletionTimestamp": "2026-01-02T03:04:02Z"}
+    held = {"finalizers": ["kubernetes.io/pvc-protection"]}
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    running = pod("stays", resourceVersion="30", uid="30")
+    running["spec"].update(nodeName="n1", terminationGracePeriodSeconds=30)
+    part = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+    lines = [
+        write_of("create", 1, claim(1, **held), "persistentvolumeclaims"),
+        write_of("delete", 2, claim(2, **held, **ending, deletionGracePeriodSeconds=0), "persistentvolumeclaims"),
+        write_of("patch", 3, claim(2, **ending, deletionGracePeriodSeconds=0), "persistentvolumeclaims"),
+        write_of("create", 4, namespace(3, ["kubernetes"]), "namespaces", namespace=None),
+        write_of("delete", 5, namespace(4, ["kubernetes"], **ending), "namespaces", namespace=None),
+        write_of("update", 6, namespace(5, [], **ending), "namespaces", namespace=None, subresource="finalize"),
+        *(write_of("create", 7, map_(name, rv, uid), "configmaps") for name, rv, uid in (("one", 6, "40"), ("two", 7, "41"), ("kept", 8, "42"))),
+        write_of("create", 8, running, "pods"), write_of("create", 8, pod("waits", resourceVersion="31", uid="31"), "pods"),
+        write_of("deletecollection", 9, {"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {"resourceVersion": "33"}, "items": [
+            untyped(map_("one", 6, "40")), untyped(map_("two", 7, "41"))]}, "configmaps"),
+        write_of("deletecollection", 10, {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "34"}, "items": [
+            untyped(running), untyped(pod("waits", resourceVersion="31", uid="31"))]}, "pods"),
+        # Nothing of these is written, or it is not what exists now.
+        also(write_of("delete", 11, status, "configmaps", name="kept", namespace="web"),
+             requestObject={"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal", "dryRun": ["All"]}),
+        also(write_of("patch", 12, map_("kept", 9, "42", data={"k": "wished"}), "configmaps"),
+             requestURI="/api/v1/namespaces/web/configmaps/kept?fieldManager=kubectl&dryRun=All"),
+        write_of("delete", 13, {**status, "details": {"name": "kept", "kind": "configmaps", "uid": "39"}}, "configmaps", name="kept",
+                 namespace="web"),
+        write_of("patch", 14, {**part, "metadata": map_("kept", 9, "42")["metadata"]}, "configmaps"),
+        # The garbage collector's removal of the last finalizer.
+        write_of("create", 15, map_("owner", 50, "50"), "configmaps"),
+        write_of("patch", 16, {**part, "metadata": {**map_("owner", 51, "50")["metadata"], **ending}}, "configmaps"),
+        write_of("create", 17, map_("last", 60, "60"), "configmaps"),
+        also(write_of("delete", 18, {**status, "details": {"uid": "60"}}, "configmaps", name="last", namespace="web"),
+             impersonatedUser={"username": "mallory"})]
+    (store.directory / "audit.log").write_text("\n".join(lines) + "\n")
+    target = store.directory / "made"
+    result = store.kinf("import", store.directory / "audit.log", "--store", target, check=True)
+    assert result.stderr == ""
+
+    def names(feed):
+        return store.kinf("get", feed, "-A", "-o", "name", "--store", target, check=True).stdout.split()
+
+    assert [names(feed) for feed in ("persistentvolumeclaims", "namespaces", "configmaps", "pods")] == [[], [], ["configmap/kept"], ["pod/stays"]]
+    kept = store.kinf("history", "configmaps", "web/kept", "--store", target, check=True).stdout
+    assert len(kept.splitlines()) == 1, kept
+    gone = store.kinf("history", "namespaces", "gone", "--store", target, check=True).stdout
+    assert [line.split()[1] for line in gone.splitlines() if line[0] != " "] == ["ADDED", "MODIFIED", "DELETED"], gone
+    last = store.kinf("history", "configmaps", "web/last", "--store", target, check=True).stdout
+    assert re.fullmatch(r".*  ADDED  .*  by alice\n.*  DELETED  .*  by mallory\n", last), last
+    store.kinf("verify", "--deep", "--store", target, check=True)
+
+
 def test_the_log_of_the_last_hours_is_read_from_there(store):
     now = datetime.now(timezone.utc)
     lines = []
