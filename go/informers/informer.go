@@ -290,7 +290,7 @@ func (i *Informer) state() kinf.FeedStatus {
 
 // step starts the source, then hands on one event of it. Handlers list what was there at the start.
 func (i *Informer) step(ctx context.Context, changes *source) error {
-	if changes.follower == nil {
+	if !i.HasSynced() {
 		at, err := changes.start(ctx)
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -71,6 +72,13 @@ func (i *Informer) last(c *change) (object any, err error) {
 	}
 	switch {
 	case object != nil:
+	case c.old == nil && c.new != nil:
+		if object, err = i.decoder.object(c.new); err != nil {
+			return nil, err
+		}
+		if accessor, ok := object.(metav1.Object); ok {
+			accessor.SetResourceVersion("")
+		}
 	case c.old == nil:
 		object = i.decoder.empty(c.key)
 	default:

@@ -35,7 +35,8 @@ type change struct {
 // the case that history is lost, and no object.
 type source struct {
 	informer *Informer
-	follower *kinf.Follower
+	follower *kinf.Follower // nil: the feed has to be found again
+	feed     uint32         // that it follows
 	known    keySet
 	again    *keySet // what came after a lapse; nil: nothing has lapsed
 }
@@ -60,21 +61,45 @@ func (s *source) start(ctx context.Context) (at position, err error) {
 		known.add([]byte(name.Key), position{at.epoch, name.Event})
 	}
 	s.known = known.keySet
+	s.feed = f.ID
 	s.follower, err = i.store.Follow(ctx, kinf.FollowOptions{Feed: f.Name, Namespace: i.scope.Namespace, Snapshot: snapshot})
 	return at, err
+}
+
+// resume follows the feed that holds the scope now, from all objects on. Feeds are removed, renamed and
+// narrowed by the machine's configuration.
+func (s *source) resume(ctx context.Context) error {
+	var name string
+	i := s.informer
+	err := i.view(func(_ *kinf.Snapshot, f *kinf.Feed, _ position) error {
+		name, s.feed = f.Name, f.ID
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.again = &keySet{}
+	s.follower, err = i.store.Follow(ctx, kinf.FollowOptions{Feed: name, Namespace: i.scope.Namespace})
+	return err
 }
 
 func (s *source) stop() {
 	if s.follower != nil {
 		s.follower.Close()
+		s.follower = nil
 	}
 }
 
 // next waits for an event, and returns what it changes. An error leaves the source as it was.
 func (s *source) next(ctx context.Context) ([]change, position, error) {
+	if s.follower == nil {
+		if err := s.resume(ctx); err != nil {
+			return nil, position{}, err
+		}
+	}
 	event, err := s.follower.Next(ctx)
-	if errors.Is(err, kinf.ErrLapsed) {
-		s.again = &keySet{}
+	if errors.Is(err, kinf.ErrLapsed) || errors.Is(err, kinf.ErrNoFeed) || err == nil && event.Type == kinf.Synced && !s.isCurrent() {
+		s.stop()
 		return nil, position{}, nil
 	}
 	if err != nil {
@@ -95,6 +120,16 @@ func (s *source) next(ctx context.Context) ([]change, position, error) {
 		return s.deleted(&event, at), at, nil
 	}
 	return s.changed(&event, at), at, nil
+}
+
+// isCurrent tells whether the feed that is followed holds the scope: what others lack is not deleted.
+func (s *source) isCurrent() bool {
+	return s.informer.view(func(_ *kinf.Snapshot, f *kinf.Feed, _ position) error {
+		if f.ID != s.feed {
+			return kinf.ErrNoFeed
+		}
+		return nil
+	}) == nil
 }
 
 // changed tells of an object's new version.

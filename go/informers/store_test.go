@@ -70,6 +70,44 @@ func TestAStoreThatIsReplaced(t *testing.T) {
 	})
 }
 
+// A feed that does not hold the scope any more deletes nothing. One of another name goes on, and the old
+// objects of its updates are whole.
+func TestAFeedThatIsConfiguredAnew(t *testing.T) {
+	t.Parallel()
+	w, store, _ := world(t, 20)
+	i := pods(t, store, Scope{}, Options{})
+	var failed, updated, deleted, partial atomic.Int64
+	if err := i.SetWatchErrorHandler(func(_ *cache.Reflector, err error) {
+		if errors.Is(err, ErrNotCovered) {
+			failed.Add(1)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	registration := handle(t, i, cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, _ any) {
+			updated.Add(1)
+			if pod := before.(*corev1.Pod); pod.UID == "" || len(pod.Spec.Containers) == 0 {
+				partial.Add(1)
+			}
+		},
+		DeleteFunc: func(any) { deleted.Add(1) },
+	})
+	run(t, i)
+	synchronize(t, i.HasSyncedChecker(), registration.HasSyncedChecker())
+	w.Configure("\n- {resource: pods, labelSelector: 'no=such'}\n- {resource: nodes}\n")
+	w.Eventually("the word that no feed holds the scope", func() bool { return failed.Load() > 0 })
+	w.Configure("\n- {resource: pods, name: others}\n- {resource: nodes}\n")
+	w.WaitFor("others", "live")
+	w.Eventually("all pods again", func() bool { return updated.Load() >= 20 })
+	before := updated.Load()
+	touch(w, 5)
+	w.Eventually("changes of the feed with the new name", func() bool { return updated.Load() > before })
+	if deleted.Load() != 0 || partial.Load() != 0 {
+		t.Errorf("%d deletions, %d updates without the old object", deleted.Load(), partial.Load())
+	}
+}
+
 // A store that can't be read gives errors, and no empty answers.
 func TestAStoreThatIsGone(t *testing.T) {
 	w, store, _ := world(t, 20)
