@@ -10,7 +10,9 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/hash.h"
 #include "common/proc.h"
+#include "common/value/selector.h"
 #include "serve/answer/authorize.h"
 #include "serve/answer/state.h"
 #include "serve/api/api_version.h"
@@ -23,11 +25,13 @@ struct forwarding {
 	struct forward *forward;
 	bool writes; /* a write: its answer may raise the floor */
 	bool lists;  /* a list: its RV belongs to no change */
+	bool is_dry; /* the API server changes nothing */
 	bool succeeded;
 	struct api_version version;
 	struct {
 		struct catalog_feed *feed;
-		uint64_t before; /* seq of the object; 0: none */
+		uint64_t before, uid; /* of the object: seq, hash; 0: none */
+		bool terminating;
 	} feeds[FORWARD_FEEDS_MAX];
 	size_t n_feeds;
 	bool raised, touched; /* the floor: by the answer's RV, for the object */
@@ -79,18 +83,25 @@ static int forward_key(const struct api_path *path, struct buf *out)
 static int forward_note_versions(struct forwarding *f)
 {
 	CLEANUP(buf_release) struct buf key = BUF_INIT;
+	CLEANUP(selector_free) struct selector *terminating = NULL;
 	struct answer_worker *worker = f->request->worker;
 	struct record record;
 	int r = forward_key(&f->request->path, &key);
 
+	if (r == 0)
+		r = selector_parse_fields("metadata.deletionTimestamp!=", &terminating);
 	if (r == 0)
 		r = answer_take_snapshot(worker);
 	for (size_t i = 0; r == 0 && i < f->n_feeds; i++) {
 		int found = snapshot_get(
 			worker->snapshot, f->feeds[i].feed->id, buf_bytes(&key), &record);
 
-		f->feeds[i].before = found == FOUND ? record.seq : 0;
 		r = found < 0 ? found : 0;
+		if (found != FOUND)
+			continue;
+		f->feeds[i].before = record.seq;
+		f->feeds[i].uid = record.uid.size ? hash_bytes(record.uid, 0) : 0;
+		f->feeds[i].terminating = selector_match(terminating, record.body) == 1;
 	}
 	answer_release_snapshot(worker);
 	return r == AGAIN ? 0 : r;
@@ -124,10 +135,20 @@ static void forward_touch(struct forwarding *f, bool deletes, timeline_rv last)
 	bool named = *path->name && forward_key(path, &key) == 0;
 	uint64_t now = proc_monotonic_ns();
 
-	for (size_t i = 0; i < f->n_feeds; i++)
-		floor_touch(&f->feeds[i].feed->forwarded, named ? buf_cstr(&key) : "",
-			f->feeds[i].before, deletes, last, now);
-	f->touched = true;
+	for (size_t i = 0; i < f->n_feeds; i++) {
+		struct floor_change change = {.before = f->feeds[i].before,
+			.uid = f->feeds[i].uid,
+			.deleted = deletes,
+			.last = last};
+
+		/* Another deletion of an object that terminates changes it only if it is the end:
+		 * then its answer says so. */
+		if (named && deletes && !last && f->feeds[i].terminating)
+			continue;
+		floor_touch(
+			&f->feeds[i].feed->forwarded, named ? buf_cstr(&key) : "", &change, now);
+		f->touched = true;
+	}
 }
 
 static void forward_begun(void *context, int status, struct bytes type)
@@ -139,9 +160,8 @@ static void forward_begun(void *context, int status, struct bytes type)
 	struct bytes query = f->request->x->query;
 
 	f->request->x->labels->user = "";
-	/* With dryRun the API server changes nothing. */
-	bool is_dry = query.size && memmem(query.data, query.size, "dryRun=", 7);
-	f->succeeded = status >= 200 && status < 300 && f->n_feeds && !is_dry;
+	f->is_dry |= query.size && memmem(query.data, query.size, "dryRun=", 7);
+	f->succeeded = status >= 200 && status < 300 && f->n_feeds && !f->is_dry;
 	f->version.protobuf = bytes_starts(type, BYTES_LIT("application/vnd.kubernetes.protobuf"));
 	/* The answer to a deletion of a collection has the RV of a list: the feed need not come to
 	 * it. */
@@ -151,14 +171,26 @@ static void forward_begun(void *context, int status, struct bytes type)
 		forward_touch(f, deletes || evicts, 0);
 }
 
-/* Returns true if the write may remove the last finalizer, also of a namespace. The API server then
- * deletes the object and answers with its last RV. */
+/* Returns true if the write may remove the last finalizer. The API server then deletes the object
+ * and answers with its last RV. A namespace's is in its spec, and goes by the subresource finalize.
+ */
 static bool forward_may_finalize(const struct forwarding *f)
 {
 	const struct api_path *path = &f->request->path;
+	bool is_namespace = !*path->group && strcmp(path->resource, "namespaces") == 0;
 
 	return f->writes && !f->touched && *path->name &&
-	       (!*path->subresource || strcmp(path->subresource, "finalize") == 0);
+	       strcmp(path->subresource, is_namespace ? "finalize" : "") == 0;
+}
+
+/* A piece of the request: DeleteOptions have dryRun, also inside of an Eviction. */
+static void forward_asked(void *context, struct bytes piece)
+{
+	struct forwarding *f = context;
+	bool has_options = bytes_equal(f->request->x->method, BYTES_LIT("DELETE")) ||
+			   strcmp(f->request->path.subresource, "eviction") == 0;
+
+	f->is_dry |= has_options && memmem(piece.data, piece.size, "\"dryRun\"", 8);
 }
 
 static void forward_body(void *context, struct bytes piece)
@@ -251,6 +283,7 @@ static int forward_make(struct answer_request *request, struct forwarding **ret_
 		.whole = f->n_feeds != 0,
 		.failed = forward_failed,
 		.begun = forward_begun,
+		.asked = forward_asked,
 		.body = f->n_feeds ? forward_body : NULL,
 		.ended = forward_ended,
 		.context = f};

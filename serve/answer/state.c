@@ -8,6 +8,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/hash.h"
 #include "common/proc.h"
 #include "reader/candidates.h"
 
@@ -148,19 +149,24 @@ static bool state_lacks(
 /* Returns true if the index shows the change of the object. */
 static bool state_shows_key(struct answer_request *request, const struct floor_key *key)
 {
-	CLEANUP(selector_free) struct selector *terminating = NULL;
+	const struct floor_change *change = &key->change;
+	CLEANUP(selector_free) struct selector *changed = NULL;
 	struct record record;
 	timeline_rv shown;
 	int r = snapshot_get(
 		request->worker->snapshot, request->feed->id, bytes_str(key->key), &record);
 
-	if (r == FOUND && key->last)
-		return timeline_rv_parse(record.rv, &shown) && shown > key->last;
-	if (r == FOUND && record.seq != key->before && key->deleted) {
-		r = selector_parse_fields("metadata.deletionTimestamp!=", &terminating);
-		return r == 0 && selector_match(terminating, record.body) == 1;
-	}
-	return r == FOUND ? record.seq != key->before : r == NOT_FOUND;
+	if (r == NOT_FOUND)
+		return change->deleted || change->before;
+	if (r != FOUND || record.seq == change->before)
+		return false;
+	if (change->last)
+		return timeline_rv_parse(record.rv, &shown) && shown > change->last;
+	if (change->uid && hash_bytes(record.uid, 0) != change->uid)
+		return true; /* it is another one */
+	r = selector_parse_fields(
+		change->deleted ? "metadata.deletionTimestamp!=" : "spec.nodeName!=", &changed);
+	return r == 0 && selector_match(changed, record.body) == 1;
 }
 
 /* Checks that the state as of NOW is not older than forwarded writes. The index shows VISIBLE:

@@ -49,8 +49,8 @@ static void floor_drop_key(struct floor *floor, size_t i)
 	floor->keys[i] = floor->keys[--floor->n_keys];
 }
 
-void floor_touch(struct floor *floor, const char *key, uint64_t before, bool deleted,
-	timeline_rv last, uint64_t now_ns)
+void floor_touch(
+	struct floor *floor, const char *key, const struct floor_change *change, uint64_t now_ns)
 {
 	uint64_t until = now_ns + FLOOR_KEY_NS;
 	char *copy = *key ? strdup(key) : NULL;
@@ -60,8 +60,7 @@ void floor_touch(struct floor *floor, const char *key, uint64_t before, bool del
 		if (strcmp(floor->keys[i].key, copy) == 0)
 			floor_drop_key(floor, i--);
 	if (copy && floor->n_keys < FLOOR_KEYS_MAX) {
-		floor->keys[floor->n_keys++] =
-			(struct floor_key){copy, before, deleted, last, until};
+		floor->keys[floor->n_keys++] = (struct floor_key){copy, *change, until};
 	} else {
 		floor->all_ns = until;
 		free(copy);

@@ -3,7 +3,7 @@
  * The floor of a feed: later reads without a resourceVersion must show forwarded requests.
  *
  *	a write's answer with an RV        reads wait until the feed has come to it
- *	a deletion, eviction or binding    reads wait until the object has changed, a second at most
+ *	a deletion, eviction or binding    reads wait until it shows in the object, a second at most
  *	the end of an object at its RV     reads wait until it is gone or replaced, a second at most
  *	a read's answer                    reads are forwarded until the feed has come to its RV:
  *	                                   nothing need change in the feed, waiting is no help
@@ -23,11 +23,17 @@
 #define FLOOR_KEY_NS   UINT64_C(1000000000)
 #define FLOOR_RV_NS    UINT64_C(120000000000) /* twice the pause between bookmarks */
 
+/* A change of an object without an RV in the write's answer. */
+struct floor_change {
+	uint64_t before;  /* seq of the object's version before the write; 0: none */
+	uint64_t uid;     /* hash of the object's; 0: unknown */
+	bool deleted;     /* it is to go, or to begin to; else it gets a node */
+	timeline_rv last; /* the object's last RV; 0: unknown */
+};
+
 struct floor_key {
 	char *key;
-	uint64_t before;   /* seq of the object's version before the write; 0: none */
-	bool deleted;      /* it is to go, or to begin to */
-	timeline_rv last;  /* the object's last RV; 0: unknown */
+	struct floor_change change;
 	uint64_t until_ns; /* monotonic */
 };
 
@@ -47,8 +53,8 @@ void floor_release(struct floor *floor);
 /* From any thread. RVs other than numbers are ignored: they have no order. */
 void floor_raise(struct floor *floor, const char *rv, bool written, uint64_t now_ns);
 /* KEY "": unknown objects. */
-void floor_touch(struct floor *floor, const char *key, uint64_t before, bool deleted,
-	timeline_rv last, uint64_t now_ns);
+void floor_touch(
+	struct floor *floor, const char *key, const struct floor_change *change, uint64_t now_ns);
 
 /* Returns whether nothing is set. */
 bool floor_is_clear(const struct floor *floor);

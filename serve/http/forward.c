@@ -334,6 +334,8 @@ static bool forward_take_body(struct forward *f)
 	size_t size = bytes.size < PIECE ? bytes.size : PIECE;
 
 	if (size) {
+		if (f->options.asked)
+			f->options.asked(f->options.context, BYTES(bytes.data, size));
 		if (chunked)
 			buf_printf(&f->out, "%zx\r\n", size);
 		buf_put(&f->out, bytes.data, size);

@@ -35,6 +35,8 @@ struct forward_options {
 	void (*failed)(void *context, int status, const char *why, bool sent);
 	/* May be NULL: the answer begins with this status. TYPE lives during the call. */
 	void (*begun)(void *context, int status, struct bytes type);
+	/* May be NULL: a piece of the request's body, before the server gets it. */
+	void (*asked)(void *context, struct bytes piece);
 	/* May be NULL: a piece of the answer's body, before the client gets it. */
 	void (*body)(void *context, struct bytes piece);
 	/* The exchange is over; the forward is gone. */

@@ -235,6 +235,30 @@ def test_an_object_whose_last_finalizer_is_removed_is_not_in_the_next_read(works
         assert item["metadata"]["name"] not in forward.ask(PODS).names
 
 
+def test_a_deletion_without_effect_holds_up_no_read(workspace):
+    """Another one of an object that terminates, a dry run, and one whose object was made again: each
+    had the next reads of all clients wait for a second."""
+    forward = Forward(workspace)
+    held = {"metadata": {"name": "held", "namespace": "web", "finalizers": ["example.com/f"]}, "spec": {}}
+    assert forward.ask(PODS, "POST", json.dumps(held)).status == 201
+    assert "deletionTimestamp" in forward.ask(f"{PODS}/held", "DELETE").json["metadata"]
+    assert "deletionTimestamp" in forward.ask(f"{PODS}/held").json["metadata"], "the first one is in the next read"
+
+    def read_after(path, body=None):
+        assert forward.ask(path, "DELETE", body).status == 200
+        if path.endswith("p1"):
+            made = forward.ask(PODS, "POST", '{"metadata": {"name": "p1"}, "spec": {}}').json
+        began = time.monotonic()
+        assert {"p0", "p1", "held"} <= set(forward.ask(PODS).names)
+        took = time.monotonic() - began
+        assert not path.endswith("p1") or forward.ask(path).json["metadata"]["uid"] == made["metadata"]["uid"]
+        return took
+
+    for path, body in ((f"{PODS}/held", None), (f"{PODS}/p0", '{"kind": "DeleteOptions", "dryRun": ["All"]}'), (f"{PODS}/p1", None)):
+        times = [read_after(path, body) for _ in range(5)]
+        assert min(times) < 0.9, (path, times)
+
+
 def test_a_read_after_a_collection_was_deleted_is_current_and_does_not_wait(workspace):
     """Its answer has the version of a list, newer than all of the feed's versions while nothing
     changes. The namespace controller deletes some forty collections, most of them empty, and lists

@@ -79,15 +79,16 @@ Test(serve_floor, a_newer_version_begins_the_two_minutes_again_an_older_one_does
 
 Test(serve_floor, objects_are_waited_for_a_second_and_too_many_are_waited_for_together)
 {
+	const struct floor_change change = {.before = 1, .deleted = true};
 	char name[16];
 
 	for (int i = 0; i < FLOOR_KEYS_MAX; i++) {
 		cr_assert(snprintf(name, sizeof(name), "a/%d", i) > 0);
-		floor_touch(&given, name, 1, true, 0, NOW);
+		floor_touch(&given, name, &change, NOW);
 	}
 	look(NOW, true);
 	cr_expect(view.n_keys == FLOOR_KEYS_MAX && !view.all);
-	floor_touch(&given, "a/more", 1, true, 0, NOW + 1);
+	floor_touch(&given, "a/more", &change, NOW + 1);
 	look(NOW + FLOOR_KEY_NS, true);
 	cr_expect(view.n_keys == 0 && view.all);
 	look(NOW + FLOOR_KEY_NS + 1, true);

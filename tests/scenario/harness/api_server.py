@@ -94,7 +94,11 @@ class _WritingHandler(_Handler):
         if self.command == "DELETE" and not name:
             return self.delete_collection(namespace, resource)
         if self.command == "DELETE" or sub == "eviction":
-            simulator.delete(resource, key)
+            item = simulator.truth(resource).get(key, {})
+            if item.get("metadata", {}).get("finalizers"):
+                return self.terminate(resource, key, item)
+            if "dryRun" not in (body or {}):
+                simulator.delete(resource, key)
             answer = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": {"name": name}}
             return self.answer(200, json.dumps(answer).encode())
         if self.command == "PATCH" and body.get("metadata", {}).get("finalizers", "") is None:
@@ -107,6 +111,12 @@ class _WritingHandler(_Handler):
             key = f"{namespace}/{body['metadata']['name']}"
         return self.answer(201 if self.command == "POST" else 200,
                            json.dumps(json.loads(simulator.truth_text(resource, key))[0]).encode())
+
+    def terminate(self, resource, key, item):
+        """An object with finalizers begins to end by its first deletion. Further ones change nothing."""
+        if "deletionTimestamp" not in item["metadata"]:
+            self.server.simulator.patch(resource, key, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+        return self.answer(200, json.dumps(json.loads(self.server.simulator.truth_text(resource, key))[0]).encode())
 
     def finalize(self, resource, key):
         """Deletes an object left with only its finalizers, and answers as a kube-apiserver does:
