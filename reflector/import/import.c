@@ -32,6 +32,7 @@ static void import_release(struct import *import)
 		free(import->feeds[i].seen);
 	free(import->feeds);
 	free(import->known);
+	free(import->skipped);
 }
 
 /* ---- what is left out --------------------------------------------------- */
@@ -44,6 +45,7 @@ bool import_is_bad_input(int r)
 
 void import_skip(struct import *import, const char *name, size_t line, const char *object, int r)
 {
+	size_t size = strlen(object);
 	char place[1024];
 
 	(void)snprintf(place, sizeof(place), line ? "%s:%zu" : "%s", name, line);
@@ -51,6 +53,10 @@ void import_skip(struct import *import, const char *name, size_t line, const cha
 	if (import->named++ < NAMED_MAX)
 		LOG(import_skipped, .file = place, .object = *object ? object : NULL,
 			.error = err_text(r));
+	if (!size || object[size - 1] == '/' ||
+		ARRAY_ADD(import->skipped, import->n_skipped, import->skipped_room,
+			hash_bytes(bytes_str(object), 0), "what is left out") < 0)
+		import->incomplete = true;
 	err_forget();
 }
 
@@ -61,6 +67,11 @@ static void import_skip_file(void *arg, const char *name, int r)
 
 /* ---- lists -------------------------------------------------------------- */
 
+static bool import_has(const uint64_t *hashes, size_t n, uint64_t hash)
+{
+	return n && bsearch(&hash, hashes, n, sizeof(hash), array_by_number);
+}
+
 /* Deletes the objects of FEED that this source lacks. */
 static int import_delete_missing(struct import *import, struct import_feed *feed, struct bytes rv)
 {
@@ -70,17 +81,18 @@ static int import_delete_missing(struct import *import, struct import_feed *feed
 	uint64_t seq;
 	int r = 0;
 
-	qsort(feed->seen, feed->n_seen, sizeof(*feed->seen), array_by_number);
+	if (feed->n_seen)
+		qsort(feed->seen, feed->n_seen, sizeof(*feed->seen), array_by_number);
 	while (r == 0) { /* a deletion ends the walk */
 		struct head_walk *walk = NULL;
-		uint64_t hash = 0;
 
 		r = head_walk_open(import->journal, journal_txn(import->journal), feed->id,
 			buf_bytes(&at), &walk);
 		while (r == 0 && (r = head_walk_next(walk, &key, &head)) == FOUND) {
-			hash = hash_bytes(key, 0);
-			if (!bsearch(
-				    &hash, feed->seen, feed->n_seen, sizeof(hash), array_by_number))
+			uint64_t hash = hash_bytes(key, 0);
+
+			if (!import_has(feed->seen, feed->n_seen, hash) &&
+				!import_has(import->skipped, import->n_skipped, hash))
 				break;
 		}
 		if (r == FOUND) {
@@ -104,19 +116,25 @@ static int import_delete_missing(struct import *import, struct import_feed *feed
 	return r < 0 ? r : 0;
 }
 
-/* Ends the lists of this source. */
-static int import_end_lists(struct import *import)
+/* Ends the lists of SOURCE. */
+static int import_end_lists(struct import *import, const char *source)
 {
+	bool keeps = false;
 	uint64_t seq;
 	int r = journal_begin(import->journal);
 
+	if (import->n_skipped)
+		qsort(import->skipped, import->n_skipped, sizeof(*import->skipped),
+			array_by_number);
 	for (size_t i = 0; r == 0 && i < import->n_feeds; i++) {
 		struct import_feed *feed = &import->feeds[i];
 		struct bytes rv = bytes_str(*feed->rv ? feed->rv : "1");
 
 		if (!feed->open)
 			continue;
-		if (!feed->is_new)
+		if (!feed->is_new && import->incomplete)
+			keeps = true;
+		else if (!feed->is_new)
 			r = import_delete_missing(import, feed, rv);
 		if (r == 0)
 			r = journal_append(import->journal,
@@ -128,6 +146,9 @@ static int import_end_lists(struct import *import)
 		feed->open = feed->is_new = false;
 		feed->n_seen = 0;
 	}
+	if (keeps)
+		LOG(import_skipped, .file = source,
+			.error = "it is not whole: what it lacks does not count as deleted");
 	return r < 0 ? r : journal_commit(import->journal);
 }
 
@@ -153,6 +174,8 @@ static int import_source(struct import *import, const char *source)
 		.file = import_file, .skipped = import_skip_file, .arg = import};
 	uint64_t objects = import->objects, stored = import->stored, named = import->named;
 
+	import->incomplete = false;
+	import->n_skipped = 0;
 	import_set_time(import, source);
 	int r = source_walk(source, &options);
 	if (r == 0 && import->objects == objects && import->named == named)
@@ -160,7 +183,7 @@ static int import_source(struct import *import, const char *source)
 	if (r == 0 && import->stored == 0 && stored == 0 && import->objects > objects)
 		r = err_say(ERR_PROTOCOL, "there is no object in it that can be stored");
 	if (r == 0)
-		r = import_end_lists(import);
+		r = import_end_lists(import, source);
 	return r < 0 ? err_add(r, "'%s'", source) : 0;
 }
 

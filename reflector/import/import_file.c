@@ -40,7 +40,7 @@ static void file_skip_text(struct import *import, struct bytes text, bool cut, i
 {
 	struct object_identity identity;
 	struct err_kept why;
-	char name[160] = "";
+	char name[JOURNAL_KEY_MAX + 1] = "";
 
 	err_keep(&why);
 	if (object_identity(text, cut, &identity) == 0)

@@ -55,7 +55,10 @@ struct import {
 	uint64_t open_bytes;
 	uint64_t objects, stored, named, unreadable; /* of all sources */
 	uint64_t time_ns;                            /* of the source; 0: now */
-	char cluster[64];                            /* uid of kube-system; "": unknown */
+	bool incomplete;                             /* the source, in any of its kinds */
+	uint64_t *skipped; /* hashes of the keys that this source has, but are left out */
+	size_t n_skipped, skipped_room;
+	char cluster[64]; /* uid of kube-system; "": unknown */
 
 	enum import_change change;
 	uint64_t audit_ns; /* time of the last audit event */
@@ -69,7 +72,8 @@ struct import {
 
 /* ---- import.c ------------------------------------------------------------ */
 
-/* Names what is left out because of R: NAME's LINE (0: unknown) and its OBJECT ("": unknown). */
+/* Names what is left out because of R: NAME's LINE (0: unknown) and its OBJECT ("": unknown). An
+ * earlier version of OBJECT stays as it is; without OBJECT, all that this source lacks. */
 void import_skip(struct import *import, const char *name, size_t line, const char *object, int r);
 /* Returns true if R is a fault of the input, not of this machine. */
 bool import_is_bad_input(int r);

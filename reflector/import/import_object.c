@@ -319,7 +319,7 @@ static int object_take(struct import *import, struct bytes *body, struct import_
 int import_object(struct import *import, struct bytes body, struct bytes kind, struct bytes version)
 {
 	struct import_identity identity = {.has_metadata = false};
-	char name[160];
+	char name[JOURNAL_KEY_MAX + 1];
 	int r = object_take(import, &body, &identity, kind, version);
 
 	if (!import_is_bad_input(r))

@@ -308,6 +308,35 @@ def test_several_dumps_become_history(store):
     store.kinf("verify", "--deep", "--store", target, check=True)
 
 
+DEEP = {"status": json.loads("[" * 300 + "]" * 300)}
+
+
+@pytest.mark.parametrize(("text", "stays"), [
+    (json.dumps({"kind": "List", "items": [pod("a"), {**pod("b"), **DEEP}]}), ["a", "b"]),
+    (json.dumps({"kind": "PodList", "apiVersion": "v1", "items": bare({**pod("b"), **DEEP}, pod("a"))}), ["a", "b"]),
+    (json.dumps({"kind": "List", "items": [pod("a"), pod("b"), pod("c")]})[:-20], ["a", "b", "c"]),
+    (yaml.safe_dump(pod("a")) + "---\n" + 'kind: "Po', ["a", "b", "c"]),
+    (json.dumps({"kind": "List", "items": [pod("a"), {**pod("x"), "metadata": {}}]}), ["a", "b", "c"])],
+    ids=["a deep object", "a deep item of a typed list", "cut JSON", "cut YAML", "no name"])
+def test_what_a_later_dump_has_unreadable_is_not_deleted(store, text, stays):
+    first, second, target = (store.directory / name for name in ("first.json", "second", "made"))
+    first.write_text(json.dumps({"kind": "List", "items": [pod("a"), pod("b"), pod("c")]}))
+    second.write_text(text)
+    result = store.kinf("import", first, second, "--store", target)
+    assert pods(store, target) == [f"pod/{name}" for name in stays], result
+    assert len(skipped(result)) == 1 + ("c" in stays) and ("it is not whole" in result.stderr) == ("c" in stays), result
+    store.kinf("verify", "--deep", "--store", target, check=True)
+
+
+def test_a_cut_archive_deletes_nothing(store):
+    paths = [tar(store.directory / f"{n}.tar.gz", {f"{i:03}.json": json.dumps(pod(f"p-{i:03}", uid=str(i * 7919))) for i in range(300)})
+             for n in range(2)]
+    paths[1].write_bytes(paths[1].read_bytes()[:-2000])
+    result = store.kinf("import", *paths, "--store", store.directory / "made")
+    assert result.status == 1 and "it is not whole" in result.stderr, result
+    assert len(pods(store, store.directory / "made")) == 300
+
+
 def test_a_dump_of_another_cluster_is_refused(store):
     paths = []
     for uid in ("one", "two"):
