@@ -272,6 +272,32 @@ static int object_take_list(struct import *import, struct import_identity *ident
 	return r < 0 ? r : import_find_feed(import, &kind, &feed);
 }
 
+/* Takes the items of the list BODY, which is itself an item: the others come one by one. */
+static int object_take_items(
+	struct import *import, struct bytes body, const struct import_identity *identity)
+{
+	struct value root, items, item;
+	struct value_iter iter;
+	struct bytes inner;
+	int r = value_read(body, &root);
+
+	if (r == 0)
+		r = value_find(&root, BYTES_LIT("items"), &items);
+	if (r != FOUND || items.type != VALUE_ARRAY)
+		return r < 0 ? r : 0;
+	value_iter_init(&iter, &items);
+	while ((r = value_iter_next(&iter, NULL, &item)) == FOUND) {
+		if (item.type != VALUE_MAP)
+			return err_say(ERR_PROTOCOL, "an item that is no object");
+		r = value_document(&item, &inner);
+		if (r == 0)
+			r = import_object(import, inner, identity->kind, identity->api_version);
+		if (r < 0)
+			return r;
+	}
+	return r < 0 ? r : 0;
+}
+
 /* ---- import_internal.h -------------------------------------------------- */
 
 static int object_take(struct import *import, struct bytes *body, struct import_identity *identity,
@@ -281,7 +307,12 @@ static int object_take(struct import *import, struct bytes *body, struct import_
 	struct import_kind own;
 	char room[2 * IMPORT_NAME];
 	int r = object_identify(*body, identity);
+	/* Support bundles of 2023 have a list of the kind of its items. */
+	bool is_list =
+		identity->has_items && (object_is_list(identity->kind) || !identity->name.size);
 
+	if (r == 0 && is_list)
+		r = object_take_items(import, *body, identity);
 	if (r == 0 && !identity->kind.size && !identity->api_version.size &&
 		identity->has_metadata &&
 		object_find_kind(import, kind, version, identity, room, sizeof(room))) {
@@ -297,8 +328,7 @@ static int object_take(struct import *import, struct bytes *body, struct import_
 	if (bytes_equal(identity->kind, BYTES_LIT("Event")) &&
 		bytes_starts(identity->api_version, BYTES_LIT("audit.k8s.io/")))
 		return import_audit(import, *body);
-	/* Support bundles of 2023 have a list of the kind of its items. */
-	if (identity->has_items && (object_is_list(identity->kind) || !identity->name.size))
+	if (is_list)
 		return object_take_list(import, identity);
 	bool is_object = object_kind(identity, &own);
 	if (!identity->has_metadata && (!alone || !is_object))

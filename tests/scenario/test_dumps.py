@@ -151,6 +151,25 @@ def test_the_directory_of_a_namespace_makes_no_namespace_of_its_objects(store):
     assert "note: pods: offline, imported from a dump" in found.stderr, "no reflector is to be started"
 
 
+def test_the_items_of_a_list_within_a_list_are_taken(store):
+    """jq -s and shell scripts put several answers into one file."""
+    within = json.loads(listed("Pod", pod("a"), pod("b")))
+    node = json.loads(listed("Node", {"metadata": {"name": "node-1"}}))
+    wholes = [[within, node], {"kind": "List", "apiVersion": "v1", "items": [within, node]},
+              {"kind": "List", "apiVersion": "v1", "items": [{"kind": "List", "apiVersion": "v1", "items": [within, node]}]}]
+    for number, (whole_, text) in enumerate((w, text) for w in wholes for text in (json.dumps, yaml.safe_dump)):
+        source, target = store.directory / f"dump-{number}", store.directory / f"made-{number}"
+        source.write_text(text(whole_))
+        store.kinf("import", source, source, "--store", target, check=True)
+        assert pods(store, target) == ["pod/a", "pod/b"]
+        assert store.kinf("get", "nodes", "-o", "name", "--store", target, check=True).stdout == "node/node-1\n"
+        assert "DELETED" not in store.kinf("log", "--store", target, check=True).stdout
+    within["items"].append(7)
+    (store.directory / "bad.json").write_text(json.dumps([within]))
+    result = store.kinf("import", store.directory / "bad.json", "--store", store.directory / "bad")
+    assert result.status == 1 and "an item that is no object" in result.stderr and pods(store, store.directory / "bad") == ["pod/a", "pod/b"]
+
+
 def test_zip_and_zstd(store):
     files = LAYOUTS["kubectl get"]
     with zipfile.ZipFile(store.directory / "dump.zip", "w", zipfile.ZIP_DEFLATED) as archive:
