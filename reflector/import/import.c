@@ -168,6 +168,16 @@ static void import_set_time(struct import *import, const char *source)
 		import->time_ns = time;
 }
 
+/* Returns true if this source has a list, maybe an empty one. */
+static bool import_has_list(const struct import *import)
+{
+	size_t i = 0;
+
+	while (i < import->n_feeds && !import->feeds[i].open)
+		i++;
+	return i < import->n_feeds;
+}
+
 static int import_source(struct import *import, const char *source)
 {
 	const struct source_options options = {
@@ -178,7 +188,8 @@ static int import_source(struct import *import, const char *source)
 	import->n_skipped = 0;
 	import_set_time(import, source);
 	int r = source_walk(source, &options);
-	if (r == 0 && import->objects == objects && import->named == named)
+	if (r == 0 && import->objects == objects && import->named == named &&
+		!import_has_list(import))
 		r = err_say(ERR_PROTOCOL, "there is no object in it");
 	if (r == 0 && import->stored == 0 && stored == 0 && import->objects > objects)
 		r = err_say(ERR_PROTOCOL, "there is no object in it that can be stored");

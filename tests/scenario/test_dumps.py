@@ -327,6 +327,20 @@ def test_several_dumps_become_history(store):
     store.kinf("verify", "--deep", "--store", target, check=True)
 
 
+@pytest.mark.parametrize("empty", [listed("Pod"), '{"kind":"PodList","apiVersion":"v1","metadata":{},"items":null}'])
+def test_a_dump_of_an_empty_list_says_that_all_are_gone(store, empty):
+    full, none = (store.directory / name for name in ("full.json", "none.json"))
+    full.write_text(listed("Pod", pod("a"), pod("b")))
+    none.write_text(empty)
+    for number, (sources, left) in enumerate((((full, none), []), ((none, full), ["pod/a", "pod/b"]))):
+        target = store.directory / f"made-{number}"
+        store.kinf("import", *sources, "--store", target, check=True)
+        assert pods(store, target) == left
+        store.kinf("verify", "--deep", "--store", target, check=True)
+    result = store.kinf("import", none, none, "--store", store.directory / "nothing")
+    assert result.status == 1 and result.stderr == "Error: there is no object to import\n", result
+
+
 DEEP = {"status": json.loads("[" * 300 + "]" * 300)}
 
 
