@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <locale.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -146,7 +147,7 @@ static int archive_read_member(void *arg, void *room, size_t size, size_t *ret_s
 /* Returns true if PATH stays below the archive's root. */
 static bool archive_is_safe(const char *path)
 {
-	if (!path || *path == '/')
+	if (*path == '/')
 		return false;
 	for (const char *p = path; *p; p += strcspn(p, "/"), p += *p == '/')
 		if (strncmp(p, "..", 2) == 0 && (p[2] == '/' || !p[2]))
@@ -169,7 +170,9 @@ static int archive_member(struct archive_walk *walk, struct archive_entry *entry
 		return options->file(options->arg, &whole);
 	}
 	(void)snprintf(name, sizeof(name), "%s: %s", walk->file->name, path ? path : "?");
-	if (!archive_is_safe(path))
+	if (!path)
+		r = err_say(ERR_UNSUPPORTED, "its name can't be read");
+	else if (!archive_is_safe(path))
 		r = err_say(ERR_UNSUPPORTED, "its path leads out of the archive");
 	else if (!source_wants(path))
 		return 0;
@@ -214,6 +217,7 @@ int archive_walk(const struct source_file *file, const struct source_options *op
 
 	if (r < 0)
 		return r;
+	(void)setlocale(LC_CTYPE, "C.UTF-8"); /* else zip has no names outside of ASCII */
 	walk.archive = lib.archive_read_new();
 	if (!walk.archive)
 		return err_set(-ENOMEM, "reading an archive");

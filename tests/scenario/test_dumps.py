@@ -183,6 +183,22 @@ def test_zip_and_zstd(store):
         assert pods(store, store.directory / f"made-{name}") == ["pod/a", "pod/b"]
 
 
+def test_members_of_a_zip_may_have_any_name(store):
+    path = store.directory / "dump.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("Störung/pods.json", json.dumps([pod("a")]))
+        archive.writestr("障害.json", json.dumps([pod("b")]))
+    bad = path.with_name("bad.zip")
+    bad.write_bytes(path.read_bytes().replace("障".encode(), b"\xff~~"))
+    for locale in ("C", "C.UTF-8"):
+        target = store.directory / f"made-{locale}"
+        store.kinf("import", path, "--store", target, env={"LC_ALL": locale}, check=True)
+        assert pods(store, target) == ["pod/a", "pod/b"]
+    result = store.kinf("import", bad, "--store", store.directory / "bad")
+    assert result.status == 1 and "bad.zip: ?" in result.stderr and "its name can't be read" in result.stderr, result
+    assert pods(store, store.directory / "bad") == ["pod/a"]
+
+
 def test_words_of_yaml_are_read_as_kubectl_does(store):
     text = """apiVersion: v1
 kind: ConfigMap
