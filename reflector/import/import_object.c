@@ -9,6 +9,7 @@
 #include "common/err.h"
 #include "common/hash.h"
 #include "common/value/value.h"
+#include "reflector/cluster/catalogue.h"
 #include "reflector/record/object.h"
 
 #define BATCH ((uint64_t)8 << 20) /* bytes in a transaction */
@@ -70,16 +71,11 @@ static bool object_kind(const struct import_identity *identity, struct import_ki
 	size_t after = slash ? group + 1 : 0;
 
 	*kind = (struct import_kind){.namespaced = identity->name_space.size > 0};
-	if (!identity->kind.size || identity->kind.size >= sizeof(kind->kind) - 8 ||
-		group >= sizeof(kind->group) || version.size <= after ||
-		version.size - after >= sizeof(kind->version))
-		return false;
-	(void)snprintf(kind->kind, sizeof(kind->kind), "%.*s", BYTES_ARG(identity->kind));
-	(void)snprintf(
-		kind->group, sizeof(kind->group), "%.*s", (int)group, (const char *)version.data);
-	(void)snprintf(kind->version, sizeof(kind->version), "%.*s", (int)(version.size - after),
-		(const char *)version.data + after);
-	return true;
+	return identity->kind.size && version.size > after &&
+	       catalogue_copy_name(identity->kind, kind->kind, sizeof(kind->kind) - 8) &&
+	       catalogue_copy_name(BYTES(version.data, group), kind->group, sizeof(kind->group)) &&
+	       catalogue_copy_name(BYTES((const char *)version.data + after, version.size - after),
+		       kind->version, sizeof(kind->version));
 }
 
 /* Finds the kind of an object without one: by its list, else by the path of its file. In
@@ -336,7 +332,10 @@ static int object_take(struct import *import, struct bytes *body, struct import_
 	import->objects++;
 	if (!is_object)
 		return err_say(ERR_PROTOCOL,
-			"it has no kind and apiVersion, as 'kubectl get -o json' writes them");
+			identity->kind.size && identity->api_version.size
+				? "its kind or apiVersion is no name that an API server would take"
+				: "it has no kind and apiVersion, as 'kubectl get -o json' writes "
+				  "them");
 	if (!identity->name.size || memchr(identity->name.data, '/', identity->name.size) ||
 		(identity->name_space.size &&
 			memchr(identity->name_space.data, '/', identity->name_space.size)))

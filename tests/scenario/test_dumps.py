@@ -235,6 +235,17 @@ def test_redacted_words_are_strings(store):
         f"c{n}": {"pad": "x" * n, "a": "***HIDDEN***:1", "b": "x ***HIDDEN***", "c": "***HID"} for n in sizes}
 
 
+@pytest.mark.parametrize("names", [{"kind": "Foo\u001b[31mRED"}, {"kind": "Pod\n"}, {"kind": "Foo/Bar"}, {"apiVersion": "a b/v1"},
+                                   {"apiVersion": "a/b/v1"}, {"apiVersion": "a\u001b/v1"}, {"apiVersion": "a/"}])
+def test_a_kind_that_no_server_has_is_refused(store, names):
+    """A dump may come from a stranger, and kinds are printed to a terminal."""
+    (store.directory / "dump.json").write_text(json.dumps({"kind": "List", "items": [pod("a"), {**pod("odd"), **names}]}))
+    result = store.kinf("import", store.directory / "dump.json", "--store", store.directory / "made")
+    assert result.status == 1 and len(skipped(result)) == 1, result
+    assert 'object="web/odd" error="its kind or apiVersion is no name' in result.stderr and "\033" not in result.stderr
+    assert pods(store, store.directory / "made") == ["pod/a"]
+
+
 LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{chr(98 + i)}: &{chr(98 + i)} [{','.join('*' + chr(97 + i) for _ in range(10))}]\n" for i in range(9))
 FAULTS = {  # text, words in the error, the remaining pods
