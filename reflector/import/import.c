@@ -183,6 +183,7 @@ static int import_source(struct import *import, const char *source)
 	const struct source_options options = {
 		.file = import_file, .skipped = import_skip_file, .arg = import};
 	uint64_t objects = import->objects, stored = import->stored, named = import->named;
+	uint64_t events = import->events;
 
 	import->incomplete = false;
 	import->n_skipped = 0;
@@ -190,7 +191,11 @@ static int import_source(struct import *import, const char *source)
 	int r = source_walk(source, &options);
 	if (r == 0 && import->objects == objects && import->named == named &&
 		!import_has_list(import))
-		r = err_say(ERR_PROTOCOL, "there is no object in it");
+		r = err_say(ERR_PROTOCOL,
+			import->events > events
+				? "there is no object in it: it is an audit log, and only "
+				  "successful writes of the level RequestResponse have one"
+				: "there is no object in it");
 	if (r == 0 && import->stored == 0 && stored == 0 && import->objects > objects)
 		r = err_say(ERR_PROTOCOL, "there is no object in it that can be stored");
 	if (r == 0)

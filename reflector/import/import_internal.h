@@ -60,6 +60,7 @@ struct import {
 	size_t n_skipped, skipped_room;
 	char cluster[64]; /* uid of kube-system; "": unknown */
 
+	uint64_t events; /* of audit logs */
 	enum import_change change;
 	uint64_t audit_ns; /* time of the last audit event */
 

@@ -322,8 +322,10 @@ static int object_take(struct import *import, struct bytes *body, struct import_
 	if (bytes_equal(identity->kind, BYTES_LIT("APIResourceList")))
 		return import_take_discovery(import, *body);
 	if (bytes_equal(identity->kind, BYTES_LIT("Event")) &&
-		bytes_starts(identity->api_version, BYTES_LIT("audit.k8s.io/")))
+		bytes_starts(identity->api_version, BYTES_LIT("audit.k8s.io/"))) {
+		import->events++;
 		return import_audit(import, *body);
+	}
 	if (is_list)
 		return object_take_list(import, identity);
 	bool is_object = object_kind(identity, &own);

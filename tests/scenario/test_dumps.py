@@ -581,6 +581,15 @@ def test_an_audit_log_has_the_end_of_each_object(store):
     store.kinf("verify", "--deep", "--store", target, check=True)
 
 
+def test_an_audit_log_without_objects_is_refused_with_the_level_it_needs(store):
+    event = json.loads(audited("create", "01.5", pod("a", resourceVersion="5")))
+    del event["responseObject"]
+    (store.directory / "audit.log").write_text(json.dumps({**event, "level": "Metadata"}) + "\n")
+    result = store.kinf("import", store.directory / "audit.log", "--store", store.directory / "made")
+    assert result.status == 1 and "there is no object in it: it is an audit log" in result.stderr, result
+    assert "RequestResponse" in result.stderr and not (store.directory / "made").exists()
+
+
 def test_the_log_of_the_last_hours_is_read_from_there(store):
     now = datetime.now(timezone.utc)
     lines = []
