@@ -239,6 +239,53 @@ static void feeds_definition(const struct import_feed *feed, const char *columns
 		.namespaced = kind->namespaced};
 }
 
+static bool feeds_is_of(const struct import_feed *feed, const struct import_kind *kind)
+{
+	return strcmp(feed->kind.kind, kind->kind) == 0 &&
+	       strcmp(feed->kind.group, kind->group) == 0 &&
+	       strcmp(feed->kind.version, kind->version) == 0;
+}
+
+/* Looks for FEED among the definitions, the feed CRDS. COLUMNS gets its columns. */
+static int feeds_find_definition(struct import *import, struct import_feed *feed,
+	const struct import_feed *crds, struct buf *columns)
+{
+	struct txn *txn = journal_txn(import->journal);
+	struct head_walk *walk = NULL;
+	struct record record;
+	struct bytes key;
+	struct head head;
+	bool found = false;
+
+	int r = head_walk_open(import->journal, txn, crds->id, BYTES_NONE, &walk);
+	while (r == 0 && !found && (r = head_walk_next(walk, &key, &head)) == FOUND) {
+		r = journal_get(import->journal, txn, head.seq, &record);
+		found = r == FOUND && feeds_read_definition(record.body, &feed->kind);
+	}
+	if (r >= 0 && found)
+		r = custom_write_columns(record.body, feed->kind.version, columns);
+	head_walk_close(&walk);
+	return r < 0 ? r : 0;
+}
+
+/* Gives FEED the names and the scope of discovery and definitions read so far. COLUMNS gets its
+ * columns. */
+static int feeds_learn(struct import *import, struct import_feed *feed, struct buf *columns)
+{
+	const struct import_feed *crds = NULL;
+
+	for (size_t i = 0; i < import->n_feeds; i++)
+		if (strcmp(import->feeds[i].kind.kind, "CustomResourceDefinition") == 0)
+			crds = &import->feeds[i];
+	for (size_t k = 0; k < import->n_known; k++)
+		if (feeds_is_of(&(struct import_feed){.kind = import->known[k]}, &feed->kind))
+			feed->kind = import->known[k];
+	buf_reset(columns);
+	return crds && !custom_is_builtin_group(feed->kind.group)
+		       ? feeds_find_definition(import, feed, crds, columns)
+		       : 0;
+}
+
 static int feeds_add(struct import *import, const struct import_kind *kind)
 {
 	struct import_feed feed = {.kind = *kind, .is_new = true};
@@ -251,13 +298,6 @@ static int feeds_add(struct import *import, const struct import_kind *kind)
 	return r < 0 ? r
 		     : ARRAY_ADD(import->feeds, import->n_feeds, import->feeds_room, feed,
 			       "the feeds");
-}
-
-static bool feeds_is_of(const struct import_feed *feed, const struct import_kind *kind)
-{
-	return strcmp(feed->kind.kind, kind->kind) == 0 &&
-	       strcmp(feed->kind.group, kind->group) == 0 &&
-	       strcmp(feed->kind.version, kind->version) == 0;
 }
 
 static int feeds_put_empty_list(struct import *import, struct import_feed *feed)
@@ -303,49 +343,17 @@ int import_find_feed(
 	return r;
 }
 
-/* Looks for FEED among the definitions, the feed CRDS. COLUMNS gets its columns. */
-static int feeds_find_definition(struct import *import, struct import_feed *feed,
-	const struct import_feed *crds, struct buf *columns)
-{
-	struct txn *txn = journal_txn(import->journal);
-	struct head_walk *walk = NULL;
-	struct record record;
-	struct bytes key;
-	struct head head;
-	bool found = false;
-
-	int r = head_walk_open(import->journal, txn, crds->id, BYTES_NONE, &walk);
-	while (r == 0 && !found && (r = head_walk_next(walk, &key, &head)) == FOUND) {
-		r = journal_get(import->journal, txn, head.seq, &record);
-		found = r == FOUND && feeds_read_definition(record.body, &feed->kind);
-	}
-	if (r >= 0 && found)
-		r = custom_write_columns(record.body, feed->kind.version, columns);
-	head_walk_close(&walk);
-	return r < 0 ? r : 0;
-}
-
 int import_define_feeds(struct import *import)
 {
 	CLEANUP(buf_release) struct buf columns = BUF_INIT;
-	const struct import_feed *crds = NULL;
 	int r = 0;
 
-	for (size_t i = 0; i < import->n_feeds; i++)
-		if (strcmp(import->feeds[i].kind.kind, "CustomResourceDefinition") == 0)
-			crds = &import->feeds[i];
 	for (size_t i = 0; r == 0 && i < import->n_feeds; i++) {
 		struct import_feed *feed = &import->feeds[i];
 		struct feed_definition definition;
 		char texts[4 * IMPORT_NAME];
 
-		for (size_t k = 0; k < import->n_known; k++)
-			if (feeds_is_of(
-				    &(struct import_feed){.kind = import->known[k]}, &feed->kind))
-				feed->kind = import->known[k];
-		buf_reset(&columns);
-		if (crds && !custom_is_builtin_group(feed->kind.group))
-			r = feeds_find_definition(import, feed, crds, &columns);
+		r = feeds_learn(import, feed, &columns);
 		feeds_definition(feed, buf_cstr(&columns), texts, sizeof(texts), &definition);
 		if (r == 0)
 			r = journal_define_feed(import->journal, &definition);
