@@ -31,6 +31,7 @@ static void feeds_set_builtin(const struct import_builtin *b, struct import_kind
 	(void)snprintf(kind->short_names, sizeof(kind->short_names), "%s%s", b->short_names,
 		*b->short_names ? " " : "");
 	kind->namespaced = b->scope == NAMESPACED;
+	kind->scope_is_known = true;
 }
 
 /* ---- names of files ----------------------------------------------------- */
@@ -180,8 +181,10 @@ int import_take_discovery(struct import *import, struct bytes body)
 		feeds_copy_names(&resource, &kind);
 		kind.singular[0] = '\0';
 		feeds_take_name(&kind);
-		kind.namespaced = value_find(&resource, BYTES_LIT("namespaced"), &item) == FOUND &&
-				  item.type == VALUE_BOOL && item.u.b;
+		kind.scope_is_known =
+			value_find(&resource, BYTES_LIT("namespaced"), &item) == FOUND &&
+			item.type == VALUE_BOOL;
+		kind.namespaced = kind.scope_is_known && item.u.b;
 		if (*kind.plural && *kind.kind && !strchr(kind.plural, '/'))
 			r = ARRAY_ADD(import->known, import->n_known, import->known_room, kind,
 				"discovery");
@@ -210,6 +213,7 @@ static bool feeds_read_definition(struct bytes body, struct import_kind *kind)
 		return false;
 	feeds_take_name(&found);
 	found.namespaced = strcmp(scope, "Namespaced") == 0;
+	found.scope_is_known = found.namespaced || strcmp(scope, "Cluster") == 0;
 	memcpy(found.version, kind->version, sizeof(found.version));
 	*kind = found;
 	return true;
@@ -288,13 +292,16 @@ static int feeds_learn(struct import *import, struct import_feed *feed, struct b
 
 static int feeds_add(struct import *import, const struct import_kind *kind)
 {
+	CLEANUP(buf_release) struct buf columns = BUF_INIT;
 	struct import_feed feed = {.kind = *kind, .is_new = true};
 	struct feed_definition definition;
 	char texts[4 * IMPORT_NAME];
 
 	feeds_resolve(import->file->path, &feed.kind);
-	feeds_definition(&feed, "", texts, sizeof(texts), &definition);
-	int r = journal_add_feed(import->journal, &definition, &feed.id);
+	int r = feeds_learn(import, &feed, &columns);
+	feeds_definition(&feed, buf_cstr(&columns), texts, sizeof(texts), &definition);
+	if (r == 0)
+		r = journal_add_feed(import->journal, &definition, &feed.id);
 	return r < 0 ? r
 		     : ARRAY_ADD(import->feeds, import->n_feeds, import->feeds_room, feed,
 			       "the feeds");
@@ -338,7 +345,8 @@ int import_find_feed(
 				.time_ns = import->time_ns},
 			&feed->begin);
 	}
-	feed->kind.namespaced |= kind->namespaced;
+	if (!feed->kind.scope_is_known)
+		feed->kind.namespaced |= kind->namespaced;
 	*ret_feed = feed;
 	return r;
 }

@@ -22,6 +22,7 @@
 /* A kind of objects and its resource. */
 struct import_kind {
 	bool namespaced;
+	bool scope_is_known; /* else `namespaced` is guessed from the objects */
 	char group[IMPORT_NAME], version[64], kind[IMPORT_NAME / 2];
 	char plural[IMPORT_NAME / 2], singular[IMPORT_NAME / 2], list_kind[IMPORT_NAME / 2 + 8];
 	char short_names[IMPORT_NAME], categories[IMPORT_NAME]; /* with a blank after each */

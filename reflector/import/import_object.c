@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/hash.h"
 #include "common/value/value.h"
@@ -237,9 +238,34 @@ static int object_check_cluster(struct import *import, const struct import_kind 
 	return 0;
 }
 
-static int object_store(struct import *import, const struct import_identity *identity,
+/* Writes BODY to OUT with the namespace NAME_SPACE, or without one if it is empty. */
+static int object_move(struct bytes body, struct bytes name_space, struct buf *out)
+{
+	struct value root, metadata, old;
+	size_t outer, inner;
+	uint32_t n_outer, n_inner;
+	int r = value_read(body, &root);
+
+	if (r == 0)
+		r = import_copy_map(&root, "metadata", out, &outer, &n_outer, &metadata);
+	value_put_string(out, BYTES_LIT("metadata"));
+	if (r == 0)
+		r = import_copy_map(&metadata, "namespace", out, &inner, &n_inner, &old);
+	if (r < 0)
+		return r;
+	if (name_space.size) {
+		value_put_string(out, BYTES_LIT("namespace"));
+		value_put_string(out, name_space);
+	}
+	value_close(out, inner, n_inner + (name_space.size > 0));
+	value_close(out, outer, n_outer + 1);
+	return buf_error(out);
+}
+
+static int object_store(struct import *import, struct import_identity *identity,
 	const struct import_kind *kind, struct bytes body)
 {
+	CLEANUP(buf_release) struct buf moved = BUF_INIT;
 	struct import_feed *feed = NULL;
 	int r = object_check_cluster(import, kind, identity);
 
@@ -251,6 +277,11 @@ static int object_store(struct import *import, const struct import_identity *ide
 		r = journal_begin(import->journal);
 	if (r == 0)
 		r = import_find_feed(import, kind, &feed);
+	if (r == 0 && feed->kind.scope_is_known && feed->kind.namespaced != kind->namespaced) {
+		identity->name_space = feed->kind.namespaced ? BYTES_LIT("default") : BYTES_NONE;
+		r = object_move(body, identity->name_space, &moved);
+		body = buf_bytes(&moved);
+	}
 	return r < 0 ? r : object_record(import, feed, identity, body);
 }
 

@@ -138,6 +138,31 @@ def test_a_layout_as_directory_and_archive(store, name):
         assert store.kinf("get", "ds", "-o", "count", "--store", target, check=True).stdout == "0\n", "an empty list is known"
 
 
+def test_a_manifest_without_a_namespace_is_in_default(store):
+    """Charts leave the namespace out, and some give one to objects that have none."""
+    cluster_crd = {**CRD, "metadata": {"name": "shelves.example.com"}, "spec": {
+        **CRD["spec"], "scope": "Cluster", "names": {"plural": "shelves", "kind": "Shelf"}}}
+    manifests = [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}, pod("a", "web"), CRD, cluster_crd,
+        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r", "namespace": "web"}},
+        {**INDEX, "metadata": {"name": "one"}}, {**INDEX, "apiVersion": "example.org/v1", "metadata": {"name": "two"}},
+        {"apiVersion": "example.com/v1", "kind": "Shelf", "metadata": {"name": "s", "namespace": "web"}}]
+    target = store.directory / "made"
+    (store.directory / "all.yaml").write_text(yaml.safe_dump_all(manifests))
+    store.kinf("import", store.directory / "all.yaml", "--store", target, check=True)
+    store.kinf("verify", "--deep", "--store", target, check=True)
+
+    def namespaces(*args):
+        found = store.kinf("get", *args, "-o", "json", "--store", target, check=True).json
+        return [item["metadata"].get("namespace") for item in found.get("items", [found])]
+
+    assert namespaces("deploy", "d", "-n", "default") == namespaces("ix", "one", "-n", "default") == ["default"]
+    assert namespaces("clusterroles", "r") == namespaces("shelf", "s") == [None], "the namespace of a cluster-scoped one is ignored"
+    assert namespaces("indexes.example.org", "-A") == [None], "a kind that nothing defines"
+    table = store.kinf("get", "clusterroles", "-A", "--store", target, check=True).stdout
+    assert table.startswith("NAME "), table
+
+
 def test_the_directory_of_a_namespace_makes_no_namespace_of_its_objects(store):
     """As an archive of the Insights operator has them: without kind and apiVersion."""
     one, = bare(INDEX)
