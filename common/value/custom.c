@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/value/custom.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/err.h"
@@ -22,6 +23,39 @@ bool custom_is_builtin_group(const char *group)
 		if (strcmp(custom_builtin_groups[i], group) == 0)
 			return true;
 	return false;
+}
+
+/* Reads "v2", "v1beta3". Returns false if it is no such version. */
+static bool custom_read_version(const char *version, unsigned *ret_stage, unsigned ret_numbers[2])
+{
+	int end = 0;
+
+	ret_numbers[1] = 0;
+	if (sscanf(version, "v%9u%n", &ret_numbers[0], &end) == 1 && end && !version[end])
+		*ret_stage = 2;
+	else if (sscanf(version, "v%9ubeta%9u%n", &ret_numbers[0], &ret_numbers[1], &end) == 2 &&
+		 !version[end])
+		*ret_stage = 1;
+	else if (sscanf(version, "v%9ualpha%9u%n", &ret_numbers[0], &ret_numbers[1], &end) == 2 &&
+		 !version[end])
+		*ret_stage = 0;
+	else
+		return false;
+	return true;
+}
+
+int custom_compare_versions(const char *a, const char *b)
+{
+	unsigned stage_a, stage_b, x[2], y[2];
+	bool is_a = custom_read_version(a, &stage_a, x), is_b = custom_read_version(b, &stage_b, y);
+
+	if (!is_a || !is_b)
+		return is_a != is_b ? (is_a ? -1 : 1) : strcmp(a, b);
+	if (stage_a != stage_b)
+		return stage_a > stage_b ? -1 : 1;
+	if (x[0] != y[0])
+		return x[0] > y[0] ? -1 : 1;
+	return (x[1] < y[1]) - (x[1] > y[1]);
 }
 
 /* Finds the member KEY of VERSION. Returns: FOUND; NOT_FOUND: the body is no definition; END:

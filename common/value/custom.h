@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Custom resources: the groups of built-in kinds, and a CustomResourceDefinition's table columns.
+ * Custom resources: the groups of built-in kinds, the order of versions, and a
+ * CustomResourceDefinition's table columns.
  */
 #ifndef COMMON_VALUE_CUSTOM_H
 #define COMMON_VALUE_CUSTOM_H
@@ -9,6 +10,10 @@
 
 /* Returns true if the API server defines the kinds of GROUP ("": the core group). */
 bool custom_is_builtin_group(const char *group);
+
+/* Compares versions of a group in the API server's order: v2, v1, v2beta1, v1beta2, v1alpha1,
+ * others. */
+int custom_compare_versions(const char *a, const char *b);
 
 /* Finds additionalPrinterColumns of VERSION in the body of a CustomResourceDefinition: an array, a
  * document borrowed from the body; empty if the version has none. Returns: FOUND; NOT_FOUND: the

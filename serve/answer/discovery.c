@@ -47,7 +47,7 @@ static int discovery_compare(const void *a, const void *b)
 				 : strcmp(x->group, y->group);
 
 	if (r == 0)
-		r = api_kind_compare_versions(x->version, y->version);
+		r = custom_compare_versions(x->version, y->version);
 	return r ? r : strcmp(x->resource, y->resource);
 }
 

@@ -23,8 +23,5 @@ int api_kind_check_fields(const struct api_kind_name *name, const char *selectab
 /* Returns the API server's rank of the group, for short names: its own groups first, all others
  * last. */
 unsigned api_kind_group_rank(const char *group);
-/* Compares versions of a group in the API server's order: v2, v1, v2beta1, v1beta2, v1alpha1,
- * others. */
-int api_kind_compare_versions(const char *a, const char *b);
 
 #endif

@@ -2,6 +2,7 @@
 /* Requests of the API server's dialect: paths, options, Accept, tokens, Status objects. */
 #include "common/text/base64.h"
 #include "common/text/utf8.h"
+#include "common/value/custom.h"
 #include "serve/api/api_accept.h"
 #include "serve/api/api_object.h"
 #include "serve/api/api_kinds.h"
@@ -420,7 +421,7 @@ Test(serve_request, groups_and_versions_have_the_api_servers_order)
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
 		for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++)
-			cr_expect_eq(api_kind_compare_versions(order[i], order[k]) < 0, i < k,
+			cr_expect_eq(custom_compare_versions(order[i], order[k]) < 0, i < k,
 				"%s %s", order[i], order[k]);
 }
 
