@@ -307,6 +307,24 @@ static int feeds_add(struct import *import, const struct import_kind *kind)
 			       "the feeds");
 }
 
+/* Returns the index of KIND's feed, or import->n_feeds. An object that was written or deleted has
+ * one feed, whatever version it is written in. */
+static size_t feeds_find(const struct import *import, const struct import_kind *kind)
+{
+	size_t found = import->n_feeds;
+
+	for (size_t i = 0; i < import->n_feeds; i++) {
+		const struct import_kind *other = &import->feeds[i].kind;
+
+		if (feeds_is_of(&import->feeds[i], kind))
+			return i;
+		if (import->change && strcmp(other->kind, kind->kind) == 0 &&
+			strcmp(other->group, kind->group) == 0)
+			found = i;
+	}
+	return found;
+}
+
 static int feeds_put_empty_list(struct import *import, struct import_feed *feed)
 {
 	struct record record = {
@@ -326,8 +344,7 @@ int import_find_feed(
 	int r = 0;
 
 	if (i >= import->n_feeds || !feeds_is_of(&import->feeds[i], kind))
-		for (i = 0; i < import->n_feeds && !feeds_is_of(&import->feeds[i], kind);)
-			i++;
+		i = feeds_find(import, kind);
 	if (i == import->n_feeds)
 		r = feeds_add(import, kind);
 	if (r < 0)
@@ -345,6 +362,8 @@ int import_find_feed(
 				.time_ns = import->time_ns},
 			&feed->begin);
 	}
+	if (custom_compare_versions(kind->version, feed->kind.version) < 0)
+		memcpy(feed->kind.version, kind->version, sizeof(kind->version));
 	if (!feed->kind.scope_is_known)
 		feed->kind.namespaced |= kind->namespaced;
 	*ret_feed = feed;

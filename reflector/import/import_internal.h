@@ -125,7 +125,8 @@ int import_etcd(struct import *import, const struct source_file *file);
 bool import_find_named(const char *name, size_t size, struct import_kind *ret_kind);
 /* Takes an APIResourceList of the dump. */
 int import_take_discovery(struct import *import, struct bytes body);
-/* Finds the feed of KIND's kind, version and group, or adds it. Opens its list. */
+/* Finds the feed of KIND's kind, version and group, or adds it. Opens its list. For a change it is
+ * the feed of any version, and gets the newest one. */
 int import_find_feed(
 	struct import *import, const struct import_kind *kind, struct import_feed **ret_feed);
 /* Gives all feeds the names and columns of definitions and discovery in the dump. */

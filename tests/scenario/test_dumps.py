@@ -615,6 +615,25 @@ def test_an_audit_log_without_objects_is_refused_with_the_level_it_needs(store):
     assert "RequestResponse" in result.stderr and not (store.directory / "made").exists()
 
 
+def test_an_object_in_two_api_versions_of_an_audit_log_is_one(store):
+    def scaler(name, version, rv):
+        return {"apiVersion": f"autoscaling/{version}", "kind": "HorizontalPodAutoscaler", "metadata": {
+            "name": name, "namespace": "web", "uid": name, "resourceVersion": str(rv)}}
+
+    lines = [audited(verb, f"0{rv}.0", scaler(name, version, rv), apiGroup="autoscaling", resource="horizontalpodautoscalers")
+             for rv, (verb, name, version) in enumerate([("create", "a", "v1"), ("create", "b", "v1"), ("update", "a", "v2"),
+                                                         ("delete", "a", "v2"), ("create", "c", "v2"), ("patch", "c", "v1")])]
+    (store.directory / "audit.log").write_text("\n".join(lines) + "\n")
+    target = store.directory / "made"
+    store.kinf("import", store.directory / "audit.log", "--store", target, check=True)
+    hpas = store.kinf("get", "horizontalpodautoscalers.v2.autoscaling", "-A", "-o", "json", "--store", target, check=True).json["items"]
+    assert [(hpa["metadata"]["name"], hpa["apiVersion"]) for hpa in hpas] == [("b", "autoscaling/v1"), ("c", "autoscaling/v1")]
+    log = store.kinf("log", "-o", "json", "--store", target, check=True).lines
+    assert [(line["type"], line["key"]) for line in log] == [
+        ("ADDED", "web/a"), ("ADDED", "web/b"), ("MODIFIED", "web/a"), ("DELETED", "web/a"), ("ADDED", "web/c"),
+        ("MODIFIED", "web/c")]
+
+
 def test_the_log_of_the_last_hours_is_read_from_there(store):
     now = datetime.now(timezone.utc)
     lines = []
@@ -734,6 +753,26 @@ def test_a_snapshot_of_etcd_gives_custom_resources_and_their_history(store):
     ask = "import os, subprocess; print(os.environ['KINF_STORE'])"
     opened = store.kinf("open", path, "--store", os.path.relpath(store.directory / "kept"), "--", "/usr/bin/python3", "-c", ask)
     assert opened.status == 0 and os.path.isabs(opened.stdout.strip()), opened
+
+
+def test_an_object_of_etcd_is_one_in_all_versions_of_its_definition(store):
+    """After a change of the storage version the objects are rewritten one by one."""
+    crd = {**OLD_CRD, "spec": {**OLD_CRD["spec"], "versions": [{"name": "v1", "served": True, "storage": True},
+                                                               {"name": "v1alpha1", "served": True, "storage": False}]}}
+    old = {name: etcd_json({**index(name, 1), "apiVersion": "example.com/v1alpha1"}) for name in ("one", "two", "three")}
+    (store.directory / "snap.db").write_bytes(snapshot(
+        revision(3, "/registry/apiextensions.k8s.io/customresourcedefinitions/indices.example.com", etcd_json(crd)),
+        *(revision(4 + i, INDEX_KEY + name, body) for i, (name, body) in enumerate(old.items())),
+        revision(7, INDEX_KEY + "one", etcd_json(index("one", 10))), revision(8, INDEX_KEY + "two", gone=True)))
+    target = store.directory / "made"
+    store.kinf("import", store.directory / "snap.db", "--store", target, check=True)
+    store.kinf("verify", "--deep", "--store", target, check=True)
+    table = store.kinf("get", "ix", "-A", "--store", target, check=True).stdout
+    assert table == "NAMESPACE   NAME    SIZE\nweb         one     10\nweb         three   1\n", "with the columns of v1"
+    objects = store.kinf("get", "ix", "-A", "-o", "json", "--store", target, check=True).json["items"]
+    assert [item["apiVersion"] for item in objects] == ["example.com/v1", "example.com/v1alpha1"]
+    log = store.kinf("log", "indices.example.com", "-o", "json", "--store", target, check=True).lines
+    assert [line["type"] for line in log] == ["ADDED"] * 3 + ["MODIFIED", "DELETED"]
 
 
 def hostile():
