@@ -2,6 +2,8 @@
 #include "common/value/yaml_values.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -11,6 +13,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/text/decimal.h"
+#include "common/value/number.h"
 #include "common/value/value.h"
 
 #define COPIES_MAX ((size_t)16 << 20) /* of the nodes of anchors in a document */
@@ -125,6 +128,14 @@ static void values_bad(struct yaml_values *values, int r)
 
 /* ---- scalars ------------------------------------------------------------ */
 
+/* Puts a number of JSON. Returns false if TEXT is none, or too large: 82e828 is a word. */
+static bool values_put_number(struct buf *out, struct bytes text)
+{
+	double d;
+
+	return number_value(text, &d) && isfinite(d) && value_put_number(out, text);
+}
+
 /* Puts a number in a form that JSON lacks: 0644, 0x1f, 0b1, +1, 1_000. Returns false if TEXT is
  * none. */
 static bool values_put_odd_number(struct buf *out, struct bytes text)
@@ -158,6 +169,35 @@ static bool values_put_odd_number(struct buf *out, struct bytes text)
 	return true;
 }
 
+/* Puts a number with a fraction or an exponent in a form that JSON lacks: .5, 1., +1.5, 1_000.5;
+ * also 089, which is not octal. Returns false if TEXT, of WORD_MAX bytes at most, is none. */
+static bool values_put_odd_float(struct buf *out, struct bytes text)
+{
+	static const char digits[] = "0123456789";
+	char word[WORD_MAX + 1], json[WORD_MAX + 2], *end = word;
+
+	for (size_t i = 0; i < text.size; i++) {
+		*end = ((const char *)text.data)[i];
+		end += *end != '_' || word[0] == '.';
+	}
+	*end = '\0';
+	const char *sign = *word == '-' ? "-" : "", *p = word + (*word == '-' || *word == '+');
+	const char *whole = p + strspn(p, "0"), *part = "";
+	size_t n_whole = strspn(whole, digits), n_part = 0;
+	bool zero = whole > p;
+	p = whole + n_whole;
+	if (*p == '.') {
+		part = p + 1;
+		n_part = strspn(part, digits);
+		p = part + n_part;
+	}
+	if ((!zero && !n_whole && !n_part) || *p == '.')
+		return false;
+	int n = snprintf(json, sizeof(json), "%s%.*s%s%.*s%s", sign, n_whole ? (int)n_whole : 1,
+		n_whole ? whole : "0", n_part ? "." : "", (int)n_part, part, p);
+	return values_put_number(out, BYTES(json, (size_t)n));
+}
+
 /* Puts a plain word as kubectl reads it. */
 static void values_put_plain(struct buf *out, struct bytes text)
 {
@@ -175,7 +215,8 @@ static void values_put_plain(struct buf *out, struct bytes text)
 	bool number =
 		(first >= '0' && first <= '9') || first == '-' || first == '+' || first == '.';
 	if (number) {
-		if (!value_put_number(out, text) && !values_put_odd_number(out, text))
+		if (!values_put_number(out, text) && !values_put_odd_number(out, text) &&
+			!values_put_odd_float(out, text))
 			value_put_string(out, text);
 		return;
 	}
@@ -190,6 +231,27 @@ static void values_put_plain(struct buf *out, struct bytes text)
 		value_put_bool(out, false);
 	else
 		value_put_string(out, text);
+}
+
+/* Puts a plain key as kubectl reads it: the text of its value, "true" for yes, "8" for 010. */
+static void values_put_key(struct buf *out, struct bytes text)
+{
+	size_t start = out->size;
+	char room[NUMBER_TEXT_MAX];
+	struct number number;
+	struct value value;
+
+	values_put_plain(out, text);
+	if (out->error || value_read(BYTES(out->data + start, out->size - start), &value) < 0 ||
+		value.type == VALUE_STRING)
+		return;
+	if (value.type == VALUE_BOOL)
+		text = value.u.b ? BYTES_LIT("true") : BYTES_LIT("false");
+	else if (value_number(&value, &number))
+		text = BYTES(room, number.form == NUMBER_INT ? number_format_int(number.u.i, room)
+							     : number_format_go(number.u.d, room));
+	out->size = start;
+	value_put_string(out, text);
 }
 
 /* Refuses the tags that are no plain type. */
@@ -214,8 +276,10 @@ static void values_put_scalar(struct yaml_values *values, bool is_key)
 	values_check_tag(values, event->data.scalar.tag);
 	if (is_key && plain && bytes_equal(text, BYTES_LIT("<<")))
 		values_bad(values, err_say(ERR_SYNTAX, "the merge key '<<' is not supported"));
-	if (is_key || !plain || event->data.scalar.tag)
+	if (!plain || event->data.scalar.tag)
 		value_put_string(values->out, text);
+	else if (is_key)
+		values_put_key(values->out, text);
 	else
 		values_put_plain(values->out, text);
 }
@@ -479,6 +543,13 @@ static int values_members(struct yaml_values *values)
 	return r;
 }
 
+static bool values_is_null(const struct yaml_values *values)
+{
+	struct value value;
+
+	return value_read(buf_bytes(&values->document), &value) == 0 && value.type == VALUE_NIL;
+}
+
 /* Reads the root of a document. */
 static int values_document(struct yaml_values *values)
 {
@@ -491,17 +562,18 @@ static int values_document(struct yaml_values *values)
 	buf_reset(&values->document);
 	if (event->type == YAML_SEQUENCE_START_EVENT)
 		return values_items(values);
-	if (event->type == YAML_SCALAR_EVENT &&
-		(!event->data.scalar.length ||
-			strcmp((const char *)event->data.scalar.value, "null") == 0))
+	bool is_map = event->type == YAML_MAPPING_START_EVENT;
+	if (is_map) {
+		values_take(values);
+		r = values_members(values);
+		if (r < 0)
+			return r;
+	}
+	values_take(values); /* the end of the map, or a word */
+	if (!is_map && values_is_null(values))
 		return 0; /* an empty document */
-	if (event->type != YAML_MAPPING_START_EVENT)
-		return err_say(ERR_SYNTAX, "it is no object");
-	values_take(values);
-	r = values_members(values);
-	if (r < 0)
-		return r;
-	values_take(values); /* the end */
+	if (!is_map)
+		values_bad(values, err_say(ERR_SYNTAX, "it is no object"));
 	values->value.line = line;
 	return values_give(values, &values->document);
 }

@@ -247,6 +247,37 @@ again: *l
     assert (made["block"], made["folded"], made["again"]) == ("one\ntwo\n", "one two", {"x": "yes"})
 
 
+def test_odd_numbers_and_keys_of_yaml_are_read_as_kubectl_does(store):
+    """The expected values are kubectl's."""
+    numbers = {".5": 0.5, "-.5": -0.5, "+1.5": 1.5, "1.": 1, "089": 89, "-089.50": -89.5, "1_000.5": 1000.5, "+.5e1": 5, "1.e3": 1000,
+               "00": 0, "0.": 0, "012": 10, ".": ".", "-.": "-.", "1:30": "1:30", "._5": "._5", "0x": "0x", ".e1": ".e1", "1e": "1e",
+               "_1": "_1", "089a": "089a", "0..2": "0..2", "82e828": "82e828", "82.e828": "82.e828"}
+    keys = {"yes": "true", "Off": "false", "010": "8", "1.0": "1", "1.10": "1.1", ".5": "0.5", "-7": "-7", "'yes'": "yes", "name": "name",
+            "!!str 020": "020"}
+    text = f"""apiVersion: v1
+kind: ConfigMap
+metadata: {{name: a, namespace: web}}
+numbers: [{", ".join(numbers)}]
+keys:
+""" + "".join(f"  {key}: {i}\n" for i, key in enumerate(keys))
+    (store.directory / "a.yaml").write_text(text)
+    target = store.directory / "made"
+    store.kinf("import", store.directory / "a.yaml", "--store", target, check=True)
+    made = store.kinf("get", "cm", "a", "-n", "web", "-o", "json", "--store", target, check=True).json
+    assert made["numbers"] == list(numbers.values())
+    assert made["keys"] == {key: i for i, key in enumerate(keys.values())}
+
+
+def test_a_document_that_is_no_object_ends_no_file(store):
+    target = store.directory / "made"
+    (store.directory / "a.yaml").write_text("---\n".join(["~\n", yaml.safe_dump(pod("a")), "null\n", "# nothing\n", "hello\n",
+                                                          yaml.safe_dump(pod("b"))]))
+    result = store.kinf("import", store.directory / "a.yaml", "--store", target)
+    named, = skipped(result)
+    assert result.status == 1 and re.search(r'a.yaml:\d+" error="it is no object"', named), result
+    assert pods(store, target) == ["pod/a", "pod/b"]
+
+
 def test_redacted_words_are_strings(store):
     """troubleshoot replaces addresses in the text: such a word would be an alias. Also across the ends of reads."""
     plain = ("kind: ConfigMap\napiVersion: v1\nmetadata: {namespace: web, name: c%d}\n"
