@@ -394,6 +394,13 @@ void discovery_expire(struct discovery *discovery)
 	discovery->expired = true;
 }
 
+void discovery_forget(struct discovery *discovery)
+{
+	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
+	memset(discovery->etags, 0, sizeof(discovery->etags));
+	discovery->expired = true;
+}
+
 int discovery_find(struct discovery *discovery, const char *name, struct resource *ret_resource)
 {
 	uint64_t now = proc_monotonic_ns(), age = now - discovery->known_ns;

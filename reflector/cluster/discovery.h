@@ -61,6 +61,8 @@ void discovery_keep(struct discovery *discovery, bool keep);
  * for none. Returns: FOUND; NOT_FOUND: there is no new one. */
 int discovery_take(
 	struct discovery *discovery, unsigned at, struct buf *document, char etag[HTTP_ETAG_SIZE]);
+/* Makes the next find or refresh fetch both documents, also unchanged ones: a taken one is lost. */
+void discovery_forget(struct discovery *discovery);
 
 /* Makes the next discovery_find fetch: a list was answered 404, so the catalogue is wrong. */
 void discovery_expire(struct discovery *discovery);

@@ -55,8 +55,11 @@ void documents_write(struct documents *documents)
 
 	if (r == 0)
 		r = documents_write_one(documents, 1);
-	if (r < 0 && !documents->warned)
-		LOG(documents_unwritten, .error = err_text(r));
-	err_ignore(r, "the earlier documents stay");
+	if (r < 0) {
+		discovery_forget(documents->discovery);
+		if (!documents->warned)
+			LOG(documents_unwritten, .error = err_text(r));
+		err_ignore(r, "the earlier documents stay, the next refresh gets these again");
+	}
 	documents->warned = r < 0;
 }

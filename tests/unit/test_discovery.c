@@ -4,8 +4,11 @@
 #include "common/proc.h"
 #include "reflector/cluster/catalogue.h"
 #include "reflector/cluster/cluster.h"
+#include "reflector/cluster/documents.h"
+#include "store/env/text_file.h"
 #include "tests/unit/api_stub.h"
 #include "tests/unit/body.h"
+#include "tests/unit/home_rig.h"
 #include "tests/unit/unit.h"
 
 /* ---- the catalogue ------------------------------------------------------ */
@@ -308,6 +311,43 @@ Test(discovery, documents_are_kept_as_they_came_if_somebody_wants_them)
 	cr_assert_eq(discovery_take(discovery, 1, &document, etag), FOUND);
 	cr_assert_str_eq(buf_cstr(&document), groups_document);
 	cr_assert_str_eq(etag, "");
+}
+
+/* Asks for documents at NOW, and writes what comes. */
+static void refresh_documents(struct documents *documents, uint64_t now)
+{
+	int before = ready;
+
+	cr_assert_eq(documents_due(documents, now), 0);
+	for (int i = 0; i < 1000 && ready == before; i++)
+		cr_assert_eq(http_poll(http, 100, NULL, 0), 0);
+	cr_assert_eq(ready, before + 1);
+	documents_write(documents);
+}
+
+Test(discovery, documents_that_could_not_be_written_are_asked_for_again)
+{
+	CLEANUP(home_close) struct home *home = open_home(true);
+	const struct config wanted = {.serve.forward = true};
+	struct documents documents;
+	char text[sizeof(groups_document) + 64];
+
+	serve_aggregated((struct api_stub_answer){"/api", 200, AGGREGATED, core_document,
+				 "ETag: \"A1\"\r\n"},
+		(struct api_stub_answer){
+			"/apis", 200, AGGREGATED, groups_document, "ETag: \"B2\"\r\n"});
+	documents_open(&documents, discovery, &wanted, home);
+	cr_assert_eq(mkdirat(home_fd(home), "discovery.apis", 0700), 0);
+	scratch_write(scratch_path("a/b/store/discovery.apis/mine"), "x");
+	refresh_documents(&documents, 1);
+	cr_assert(documents.warned);
+	scratch_remove(scratch_path("a/b/store/discovery.apis"));
+	refresh_documents(&documents, 1 + 61 * SECOND_NS);
+	cr_assert_null(strstr(api_stub_last(stub), "If-None-Match"), "else it is not sent again");
+	cr_assert_not(documents.warned);
+	OK(text_file_read(home_fd(home), "discovery.apis", text, sizeof(text), NULL));
+	cr_assert(strstr(text, groups_document), "%s", text);
+	remove_runtime(home);
 }
 
 /* Only a conditional request can be answered with 304. */
