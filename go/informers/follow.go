@@ -5,6 +5,7 @@ package informers
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -79,6 +80,17 @@ func (c *Changes) Next(ctx context.Context) (Change, error) {
 			return change, nil
 		}
 	}
+}
+
+// Commit writes the cursor: all that Next returned so far is handled.
+func (c *Changes) Commit() error { return c.CommitBefore(math.MaxUint64) }
+
+// CommitBefore is kinf.Follower's, and leaves out an event that no read shows yet.
+func (c *Changes) CommitBefore(number uint64) error {
+	if c.read != nil {
+		number = min(number, c.read.Number)
+	}
+	return c.Follower.CommitBefore(number)
 }
 
 // change decodes an event. One that has nothing to do with the scope has neither object.
