@@ -71,7 +71,7 @@ type maker struct {
 	capture *informers.Capture
 	theirs  func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 	objects *informers.ObjectCache
-	shares  bool // the user wants the objects of informers uncopied
+	shares  bool // the user wants the objects of all informers uncopied
 	copies  bool // controller-runtime does not copy what is read
 
 	mu   sync.Mutex
@@ -117,9 +117,27 @@ func newMaker(store *kinf.Store, options Options, config *rest.Config, o *cache.
 		o.DefaultUnsafeDisableDeepCopy = &yes
 		m.copies = true
 	} else {
-		m.shares = *o.DefaultUnsafeDisableDeepCopy
+		m.shares = *o.DefaultUnsafeDisableDeepCopy && !hasCopies(o)
 	}
 	return m, nil
+}
+
+// hasCopies tells whether the user wants the objects of some informer copied.
+func hasCopies(o *cache.Options) bool {
+	within := func(namespaces map[string]cache.Config) bool {
+		for _, config := range namespaces {
+			if config.UnsafeDisableDeepCopy != nil && !*config.UnsafeDisableDeepCopy {
+				return true
+			}
+		}
+		return false
+	}
+	for _, by := range o.ByObject {
+		if by.UnsafeDisableDeepCopy != nil && !*by.UnsafeDisableDeepCopy || within(by.Namespaces) {
+			return true
+		}
+	}
+	return within(o.DefaultNamespaces)
 }
 
 func prefix(host *url.URL) string {

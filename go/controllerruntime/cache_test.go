@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -204,6 +205,44 @@ func TestReadsWithoutCopies(t *testing.T) {
 	err := ours.Get(context.Background(), client.ObjectKey{Namespace: "none", Name: "none"}, &corev1.Pod{}, client.UnsafeDisableDeepCopy)
 	if !apierrors.IsNotFound(err) {
 		t.Error(err)
+	}
+}
+
+// A program that sets options of copies gets those of lists by labels too.
+func TestListsByLabelsAreCopiedAsOthers(t *testing.T) {
+	t.Parallel()
+	w, config := world(t)
+	w.Put("pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"web","name":"one","labels":{"app":"one"}}}`)
+	yes, no := true, false
+	for _, options := range []cache.Options{{DefaultUnsafeDisableDeepCopy: &no}, {DefaultUnsafeDisableDeepCopy: &yes},
+		{DefaultUnsafeDisableDeepCopy: &yes, ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {UnsafeDisableDeepCopy: &no}}},
+		{DefaultUnsafeDisableDeepCopy: &yes, DefaultNamespaces: map[string]cache.Config{"web": {UnsafeDisableDeepCopy: &no}}}} {
+		list := func(make cache.NewCacheFunc, transform toolscache.TransformFunc) (corev1.Pod, bool) {
+			own := options
+			own.DefaultTransform = transform
+			c := start(t, make, config, own)
+			var pods corev1.PodList
+			w.Eventually("the pod", func() bool {
+				err := c.List(t.Context(), &pods, client.InNamespace("web"), client.MatchingLabels{"app": "one"})
+				return err == nil && len(pods.Items) == 1
+			})
+			for range 2 { // it is kept
+				if err := c.List(t.Context(), &pods, client.InNamespace("web"), client.MatchingLabels{"app": "one"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			one, again := *pods.Items[0].DeepCopy(), corev1.Pod{}
+			pods.Items[0].Labels["mark"] = "a"
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(&one), &again); err != nil {
+				t.Fatal(err)
+			}
+			return one, again.Labels["mark"] == ""
+		}
+		got, copied := list(NewCache(Options{Store: w.Store, Require: true}), nil)
+		want, areCopied := list(cache.New, cache.TransformStripManagedFields())
+		if !reflect.DeepEqual(got, want) || copied != areCopied {
+			t.Errorf("%v, copied %t, not %v, copied %t", got, copied, want, areCopied)
+		}
 	}
 }
 

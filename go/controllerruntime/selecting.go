@@ -71,9 +71,10 @@ func (c selecting) Get(ctx context.Context, key client.ObjectKey, object client.
 func (c selecting) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	o := client.ListOptions{}
 	o.ApplyOptions(options)
-	s := informers.Selection{Namespace: o.Namespace, Labels: o.LabelSelector, Shared: isSet(o.UnsafeDisableDeepCopy)}
+	s := informers.Selection{Namespace: o.Namespace, Labels: o.LabelSelector,
+		Shared: c.maker.shares || isSet(o.UnsafeDisableDeepCopy)}
 	byLabels := o.LabelSelector != nil && !o.LabelSelector.Empty()
-	if o.Continue != "" || !byLabels && !s.Shared || !byField(&s, &o) {
+	if o.Continue != "" || !byLabels && !isSet(o.UnsafeDisableDeepCopy) || !byField(&s, &o) {
 		return c.Cache.List(ctx, list, options...)
 	}
 	informer := c.maker.find(list, o.Namespace)

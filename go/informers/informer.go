@@ -95,7 +95,7 @@ func New(store *kinf.Store, scope Scope, example runtime.Object, options Options
 		if options.Kind.Empty() && d.typed == nil {
 			options.Kind = schema.GroupVersionKind{Group: f.Group, Version: f.Version, Kind: f.Kind}
 		}
-		d.kind, d.keepKind = options.Kind, !options.Kind.Empty() && (i.copies || i.objects == nil)
+		d.kind, d.keepKind = options.Kind, !options.Kind.Empty()
 		return nil
 	})
 }

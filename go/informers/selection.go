@@ -163,7 +163,7 @@ func (i *Informer) Select(s Selection) (items []any, answered bool, err error) {
 	if !i.HasSynced() || i.IsStopped() || selects && i.decoder.transform != nil {
 		return nil, false, nil
 	}
-	x := reader{i.indexes, s.Shared || !i.copies}
+	x := reader{i.indexes, s.Shared}
 	text := ""
 	if s.Labels != nil {
 		if _, selectable := s.Labels.Requirements(); !selectable {
