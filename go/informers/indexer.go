@@ -237,19 +237,22 @@ func (i *Informer) pick(o *kinf.Object, epoch int, shares bool) (object any, sha
 	return i.objects.put(i, at, o, object), true, nil
 }
 
-// look calls fn with the filled maps of an index.
+// look calls fn with the filled maps of an index. The first time it waits until the store shows what
+// handlers were told.
 func (x *indexes) look(n *index, fn func()) error {
 	i := x.informer
 	if !i.HasSynced() {
 		return nil
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if err := x.fill(n); err != nil {
-		return err
-	}
-	fn()
-	return nil
+	return i.retry(false, func() error {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if err := x.fill(n); err != nil {
+			return err
+		}
+		fn()
+		return nil
+	})
 }
 
 // keysOf returns the keys that an index has for values, in order.

@@ -160,14 +160,21 @@ func (i *Informer) read(patient bool, fn func(*kinf.Snapshot, *kinf.Feed, positi
 	i.mu.Lock()
 	least := i.shown
 	i.mu.Unlock()
-	began := time.Now()
-	for pause, warned := 50*time.Microsecond, false; ; pause = min(2*pause, backoffMost/10) {
-		err := i.view(func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
+	return i.retry(patient, func() error {
+		return i.view(func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
 			if now.before(least) {
 				return errBehind
 			}
 			return fn(s, f, now)
 		})
+	})
+}
+
+// retry calls a function that reads until it succeeds, for a while; without an end if patient.
+func (i *Informer) retry(patient bool, try func() error) error {
+	began := time.Now()
+	for pause, warned := 50*time.Microsecond, false; ; pause = min(2*pause, backoffMost/10) {
+		err := try()
 		waited := time.Since(began) >= readableAfter
 		if err == nil || waited && !patient || errors.Is(err, kinf.ErrNotYet) && !i.HasSynced() {
 			return err

@@ -428,6 +428,35 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
+// The maps of an index wait for a store that is behind what handlers were told.
+func TestAnIndexIsFilledWhileEventsCome(t *testing.T) {
+	t.Parallel()
+	w, store, _ := world(t, 20)
+	byName := func(object any) ([]string, error) { return []string{object.(*corev1.Pod).Name}, nil }
+	i := pods(t, store, Scope{}, Options{Indexers: cache.Indexers{"name": byName}})
+	run(t, i)
+	synchronize(t, i.HasSyncedChecker())
+	processor := w.Processes()["processor"]
+	if err := syscall.Kill(processor, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	w.Put("pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"web","name":"new"}}`)
+	w.Eventually("the event", func() bool {
+		return i.view(func(_ *kinf.Snapshot, _ *kinf.Feed, now position) error {
+			i.mu.Lock()
+			defer i.mu.Unlock()
+			if now.before(i.at) {
+				return nil
+			}
+			return errBehind
+		}) == nil
+	})
+	time.AfterFunc(100*time.Millisecond, func() { _ = syscall.Kill(processor, syscall.SIGCONT) })
+	if got, err := i.GetIndexer().ByIndex("name", "new"); len(got) != 1 || err != nil {
+		t.Error(got, err)
+	}
+}
+
 func compareIndex(t *testing.T, name, value string, ours, theirs cache.Indexer) {
 	t.Helper()
 	keys := func(x cache.Indexer) []string {
