@@ -176,7 +176,7 @@ func (i *Informer) retry(patient bool, try func() error) error {
 	for pause, warned := 50*time.Microsecond, false; ; pause = min(2*pause, backoffMost/10) {
 		err := try()
 		waited := time.Since(began) >= readableAfter
-		if err == nil || waited && !patient || errors.Is(err, kinf.ErrNotYet) && !i.HasSynced() {
+		if err == nil || waited && !patient || errors.Is(err, kinf.ErrNotYet) && !i.HasSynced() || errors.Is(err, kinf.ErrSyntax) {
 			return err
 		}
 		if waited && !warned {

@@ -5,12 +5,14 @@ package informers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -478,6 +480,30 @@ func compareIndex(t *testing.T, name, value string, ours, theirs cache.Indexer) 
 	}
 	if got, want := keys(ours), keys(theirs); !slices.Equal(got, want) {
 		t.Errorf("%s %s: %v, not %v", name, value, got, want)
+	}
+}
+
+// Selectors that are not validated may have values that no label has, whose text is of other requirements.
+func TestSelectionsByValuesOfNoLabel(t *testing.T) {
+	t.Parallel()
+	w, store, _ := world(t, 1)
+	w.Put("pods", `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"web","name":"one","labels":{"app":"a","tier":"b"}}}`)
+	i := pods(t, store, Scope{}, Options{})
+	run(t, i)
+	synchronize(t, i.HasSyncedChecker())
+	w.Eventually("the pod", func() bool {
+		items, answered, err := i.Select(Selection{Labels: labels.SelectorFromSet(labels.Set{"app": "a", "tier": "b"})})
+		return len(items) == 1 && answered && err == nil
+	})
+	for _, value := range []string{"a,tier=b", strings.Repeat("a", 64), "a b"} {
+		items, answered, err := i.Select(Selection{Labels: labels.SelectorFromValidatedSet(labels.Set{"app": value})})
+		if len(items) > 0 || answered || err != nil {
+			t.Errorf("%s: %v, answered %t: %v", value, items, answered, err)
+		}
+	}
+	began := time.Now()
+	if _, _, err := i.Select(Selection{Namespace: "a/b"}); !errors.Is(err, kinf.ErrSyntax) || time.Since(began) > readableMost/2 {
+		t.Errorf("%v after %s", err, time.Since(began))
 	}
 }
 

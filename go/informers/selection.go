@@ -156,8 +156,14 @@ type Selection struct {
 	Shared       bool            // without copies: nobody may change the objects
 }
 
+// isInvalid tells whether a requirement is one that its text is not parsed to, as of values of no label.
+func isInvalid(r labels.Requirement) bool {
+	_, err := labels.NewRequirement(r.Key(), r.Operator(), r.ValuesUnsorted())
+	return err != nil
+}
+
 // Select returns the objects of a selection; false: the informer can't tell more than its Indexer, since
-// it has not synced, or transforms what is selected by.
+// it has not synced, or transforms what is selected by, or is asked for values that no label has.
 func (i *Informer) Select(s Selection) (items []any, answered bool, err error) {
 	selects := s.Index != "" || s.Labels != nil && !s.Labels.Empty()
 	if !i.HasSynced() || i.IsStopped() || selects && i.decoder.transform != nil {
@@ -166,8 +172,12 @@ func (i *Informer) Select(s Selection) (items []any, answered bool, err error) {
 	x := reader{i.indexes, s.Shared}
 	text := ""
 	if s.Labels != nil {
-		if _, selectable := s.Labels.Requirements(); !selectable {
+		requirements, selectable := s.Labels.Requirements()
+		if !selectable {
 			return nil, true, nil
+		}
+		if slices.ContainsFunc(requirements, isInvalid) {
+			return nil, false, nil
 		}
 		text = s.Labels.String()
 	}
