@@ -342,8 +342,7 @@ func (i *Informer) resyncs(ctx context.Context, period time.Duration) {
 		case now := <-ticker.C:
 			i.mu.Lock()
 			for l := range i.listeners {
-				if l.period > 0 && !now.Before(l.due) && i.listed {
-					l.due = now.Add(l.period)
+				if i.listed && l.isDue(now) {
 					l.add(note{resync: true})
 				}
 			}

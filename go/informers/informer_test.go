@@ -570,6 +570,20 @@ func TestResyncGivesEachObjectAgain(t *testing.T) {
 	})
 }
 
+// Checks are a little early and late, and no period is left out.
+func TestResyncsAreDueOnceAPeriod(t *testing.T) {
+	begin := time.Now()
+	l := &listener{period: time.Second, due: begin.Add(time.Second)}
+	for n, at := range []time.Duration{1000_030, 2000_010, 3000_020, 4000_000, 9000_040, 10_000_050} {
+		if !l.isDue(begin.Add(at * time.Microsecond)) {
+			t.Errorf("none at check %d", n)
+		}
+	}
+	if l.isDue(begin.Add(10_900 * time.Millisecond)) {
+		t.Error("one before its time")
+	}
+}
+
 func TestUnstructuredAndStates(t *testing.T) {
 	t.Parallel()
 	_, store, config := world(t, 20)

@@ -143,6 +143,18 @@ func (l *listener) add(n note) {
 	l.added.Signal()
 }
 
+// isDue tells at a check whether a resync is due. The next one is due a period after this one was, since
+// checks come a little early or late. The caller holds Informer.mu.
+func (l *listener) isDue(now time.Time) bool {
+	if l.period == 0 || now.Before(l.due) {
+		return false
+	}
+	if l.due = l.due.Add(l.period); l.due.Before(now) {
+		l.due = now.Add(l.period) // the first one, or after a sleep
+	}
+	return true
+}
+
 // close ends the listener after the call that it is in.
 func (l *listener) close() {
 	l.mu.Lock()
