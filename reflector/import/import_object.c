@@ -446,6 +446,7 @@ int import_delete(struct import *import, const struct import_deletion *deletion)
 		record.flags = record.body.size ? 0 : RECORD_FINAL_STATE_UNKNOWN;
 		if (r == 0)
 			r = journal_append(import->journal, &record, &seq);
+		import->objects++;
 	}
 	return r;
 }

@@ -561,6 +561,9 @@ def test_an_audit_log_is_the_history_of_a_cluster(store):
     dump = write(store.directory / "dump", {"pods.json": json.dumps({"kind": "List", "items": [a[0], pod("c", resourceVersion="4")]})})
     store.kinf("import", dump, store.directory / "audit.log", "--store", store.directory / "both", check=True)
     assert pods(store, store.directory / "both") == ["pod/a", "pod/c"], "a log deletes nothing that it does not name"
+    (store.directory / "late.log").write_text(audited("delete", "08.0", success, name="c", namespace="web") + "\n")
+    store.kinf("import", dump, store.directory / "late.log", "--store", store.directory / "late", check=True)
+    assert pods(store, store.directory / "late") == ["pod/a"], "a log of deletions alone has content"
 
 
 def also(line, **members):
