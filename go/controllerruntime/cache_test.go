@@ -30,7 +30,7 @@ import (
 
 func world(t testing.TB) (*lab.World, *rest.Config) {
 	t.Helper()
-	w := lab.New(t, 100, "\n- {resource: pods, indexes: {node: spec.nodeName}}\n- {resource: nodes}\n")
+	w := lab.New(t, 100, "\n- {resource: pods, indexes: {node: spec.nodeName}}\n- {resource: nodes, indexes: {name: metadata.name}}\n")
 	w.WaitFor("pods", "synced")
 	config, err := clientcmd.BuildConfigFromFlags("", w.Directory+"/kubeconfig")
 	if err != nil {
@@ -157,7 +157,20 @@ func TestReadsAreThoseOfControllerRuntime(t *testing.T) {
 		}
 		equal(t, ours, theirs, &corev1.PodList{}, byNode, client.MatchingLabelsSelector{Selector: labels.Nothing()})
 	}
-	equal(t, ours, theirs, &corev1.NodeList{})
+	if n := equal(t, ours, theirs, &corev1.NodeList{}); n == 0 {
+		t.Error("no nodes")
+	}
+	for _, c := range []cache.Cache{ours, theirs} {
+		if err := c.IndexField(context.Background(), &corev1.Node{}, "name", Path("metadata.name")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for options, want := range map[client.ListOption]int{&client.ListOptions{}: 1, client.InNamespace(first.Namespace): 0} {
+		if n := equal(t, ours, theirs, &corev1.NodeList{}, client.MatchingFields{"name": "node-0"}, options); n != want {
+			t.Errorf("%d nodes, not %d", n, want)
+		}
+	}
+	equal(t, ours, theirs, &corev1.NodeList{}, client.InNamespace(first.Namespace)) // none
 	informer, err := ours.GetInformer(context.Background(), &corev1.Pod{})
 	if _, ok := informer.(*informers.Informer); !ok || err != nil {
 		t.Errorf("%T %v", informer, err)

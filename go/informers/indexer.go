@@ -263,6 +263,9 @@ func (x *indexes) keysOf(n *index, values ...string) (keys []string, err error) 
 			if err != nil {
 				return nil, err
 			}
+			if namespace == "" {
+				more = slices.DeleteFunc(more, func(key string) bool { return strings.Contains(key, "/") })
+			}
 			keys = append(keys, more...)
 		}
 		return keys, nil
@@ -317,6 +320,9 @@ func (x *indexes) Get(object any) (item any, exists bool, err error) {
 	return x.GetByKey(key)
 }
 
+// isNone tells whether a feed's objects have no namespace, and one is asked for.
+func isNone(f *kinf.Feed, namespace string) bool { return !f.Namespaced && namespace != "" }
+
 // listIn returns the objects of the scope that a query finds, as of one instant.
 func (x reader) listIn(patient bool, query kinf.Query) (items []any, err error) {
 	i := x.informer
@@ -328,9 +334,12 @@ func (x reader) listIn(patient bool, query kinf.Query) (items []any, err error) 
 	}
 	keeps := i.objects != nil && x.shares && query.LabelSelector == ""
 	err = i.read(patient, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
-		if keeps {
+		switch {
+		case isNone(f, query.Namespace):
+			items, err = nil, nil
+		case keeps:
 			items, err = i.listShared(s, f, now.epoch, query.Namespace)
-		} else {
+		default:
 			items, err = x.collect(now.epoch, s.List(f.Name, i.scope.narrow(query)))
 		}
 		return err
@@ -398,9 +407,13 @@ func (x *indexes) keysIn(namespace string) (keys []string, err error) {
 	if i.scope.Namespace != "" && namespace != "" && namespace != i.scope.Namespace {
 		return nil, nil
 	}
+	namespace = cmp.Or(namespace, i.scope.Namespace)
 	err = i.read(true, func(s *kinf.Snapshot, f *kinf.Feed, _ position) error {
 		keys = nil
-		for name, err := range i.names(s, f, cmp.Or(namespace, i.scope.Namespace)) {
+		if isNone(f, namespace) {
+			return nil
+		}
+		for name, err := range i.names(s, f, namespace) {
 			if err != nil {
 				return err
 			}

@@ -459,6 +459,45 @@ func TestAnIndexIsFilledWhileEventsCome(t *testing.T) {
 	}
 }
 
+// Kinds without namespaces have none, and others have nothing without one.
+func TestNamespaces(t *testing.T) {
+	t.Parallel()
+	_, store, config := world(t, 20)
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	nodes, err := New(store, Scope{Resource: corev1.SchemeGroupVersion.WithResource("nodes")}, &corev1.Node{}, Options{Indexers: indexers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	for ours, theirs := range map[*Informer]cache.SharedIndexInformer{
+		nodes: factory.Core().V1().Nodes().Informer(),
+		pods(t, store, Scope{}, Options{Indexers: indexers}): factory.Core().V1().Pods().Informer(),
+	} {
+		if err := theirs.AddIndexers(cache.Indexers{"all": cache.MetaNamespaceIndexFunc}); err != nil {
+			t.Fatal(err)
+		}
+		run(t, ours)
+		run(t, theirs)
+		synchronize(t, ours.HasSyncedChecker(), theirs.HasSyncedChecker())
+		for _, namespace := range []string{"", "ns-0"} {
+			got, err := ours.GetIndexer().IndexKeys(cache.NamespaceIndex, namespace)
+			want, theirErr := theirs.GetIndexer().IndexKeys("all", namespace)
+			slices.Sort(want)
+			if err != nil || theirErr != nil || !slices.Equal(got, want) {
+				t.Errorf("'%s': %v, not %v: %v", namespace, got, want, err)
+			}
+			items, err := ours.GetIndexer().ByIndex(cache.NamespaceIndex, namespace)
+			if err != nil || len(items) != len(want) {
+				t.Errorf("'%s': %d objects, not %d: %v", namespace, len(items), len(want), err)
+			}
+		}
+	}
+}
+
 func compareIndex(t *testing.T, name, value string, ours, theirs cache.Indexer) {
 	t.Helper()
 	keys := func(x cache.Indexer) []string {

@@ -114,6 +114,10 @@ func (x reader) byPath(p *indexPath, value, selector string) (items []any, answe
 		if answered = name != ""; err != nil || !answered {
 			return err
 		}
+		if isNone(f, query.Namespace) {
+			items = nil
+			return nil
+		}
 		items, err = x.collect(now.epoch, s.ByIndex(f.Name, name, value, i.scope.narrow(query)))
 		return err
 	})
