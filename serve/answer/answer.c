@@ -307,13 +307,18 @@ static int route_prepare(struct answer_request *request)
 	if (r)
 		return r;
 	const struct feed_definition *d = &request->feed->definition;
+	bool is_custom = !custom_is_builtin_group(d->group);
 	CLEANUP(buf_release) struct buf selectable = BUF_INIT;
 
+	buf_reset(&request->deprecation); /* it may have been forwarded in vain */
+	if (is_custom)
+		err_ignore(answer_custom(request, CUSTOM_WARNING, &request->deprecation),
+			"the answer only lacks a warning");
 	if (request->verb != ANSWER_GET) {
 		r = api_options_validate(
 			&request->options, request->verb == ANSWER_WATCH, &request->status);
-		if (r == 0 && request->options.fields && !custom_is_builtin_group(d->group))
-			r = answer_custom(request, true, &selectable);
+		if (r == 0 && request->options.fields && is_custom)
+			r = answer_custom(request, CUSTOM_LABELS, &selectable);
 		if (r == 0)
 			r = api_kind_check_fields(&(struct api_kind_name){d->group, d->version,
 							  d->kind, d->namespaced},

@@ -10,6 +10,7 @@
 #include "common/hash.h"
 #include "common/value/custom.h"
 #include "common/value/value.h"
+#include "serve/api/api_kinds.h"
 #include "serve/api/api_object.h"
 #include "serve/api/api_protobuf.h"
 
@@ -18,7 +19,40 @@
 
 /* ---- the client's form --------------------------------------------------- */
 
-int answer_custom(struct answer_request *request, bool labels, struct buf *out)
+/* Walking a large definition for each read would cost more than most reads. */
+static int encode_deprecation(
+	struct catalog_feed *feed, const struct record *definition, struct buf *out)
+{
+	if (__atomic_load_n(&feed->undeprecated, __ATOMIC_RELAXED) == definition->seq)
+		return 0;
+	int r = api_kind_deprecation(definition->body, feed->definition.version, out);
+
+	if (r == 0 && !out->size)
+		__atomic_store_n(&feed->undeprecated, definition->seq, __ATOMIC_RELAXED);
+	return r;
+}
+
+static int encode_custom_part(struct catalog_feed *feed, const struct record *definition,
+	enum answer_custom_part part, struct buf *out)
+{
+	struct bytes version = bytes_str(feed->definition.version), columns;
+	int r;
+
+	switch (part) {
+	case CUSTOM_COLUMNS:
+		r = custom_columns(definition->body, version, &columns);
+		if (r == FOUND)
+			buf_bytes_put(out, columns);
+		return r;
+	case CUSTOM_LABELS:
+		return custom_selectable(definition->body, version, out);
+	case CUSTOM_WARNING:
+		return encode_deprecation(feed, definition, out);
+	}
+	return 0;
+}
+
+int answer_custom(struct answer_request *request, enum answer_custom_part part, struct buf *out)
 {
 	const struct feed_definition *d = &request->feed->definition;
 	const struct coverage_request wanted = {.group = "apiextensions.k8s.io",
@@ -27,7 +61,6 @@ int answer_custom(struct answer_request *request, bool labels, struct buf *out)
 		.namespace_ = "",
 		.name = ""};
 	struct answer_worker *worker = request->worker;
-	struct bytes version = bytes_str(d->version), columns;
 	struct catalog_feed *feed = NULL;
 	enum coverage_answer answer;
 	struct record record;
@@ -40,13 +73,8 @@ int answer_custom(struct answer_request *request, bool labels, struct buf *out)
 	int r = answer_take_snapshot(worker);
 	if (r == 0)
 		r = snapshot_get(worker->snapshot, feed->id, bytes_str(name), &record);
-	if (r == FOUND && labels) {
-		r = custom_selectable(record.body, version, out);
-	} else if (r == FOUND) {
-		r = custom_columns(record.body, version, &columns);
-		if (r == FOUND)
-			buf_bytes_put(out, columns);
-	}
+	if (r == FOUND)
+		r = encode_custom_part(request->feed, &record, part, out);
 	answer_release_snapshot(worker);
 	catalog_release(&feed);
 	return r < 0 ? r : buf_error(out);
@@ -75,7 +103,7 @@ int answer_form_init(struct answer_request *request)
 
 	if (r == 0 && request->accept.form == API_FORM_TABLE) {
 		if (!custom_is_builtin_group(d->group))
-			r = answer_custom(request, false, &columns);
+			r = answer_custom(request, CUSTOM_COLUMNS, &columns);
 		const struct printer_kind kind = {.group = bytes_str(d->group),
 			.version = bytes_str(d->version),
 			.resource = bytes_str(d->resource),

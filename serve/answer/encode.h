@@ -13,9 +13,14 @@
 
 #include "serve/answer/request.h"
 
-/* Appends the columns of the request's resource, with LABELS its selectable fields, from its
- * CustomResourceDefinition. Appends nothing without a feed of those. */
-int answer_custom(struct answer_request *request, bool labels, struct buf *out);
+/* A part of the CustomResourceDefinition of the request's resource. */
+enum answer_custom_part {
+	CUSTOM_COLUMNS, /* of tables */
+	CUSTOM_LABELS,  /* selectable fields */
+	CUSTOM_WARNING  /* that the version is deprecated */
+};
+/* Appends PART. Appends nothing without a feed of definitions. */
+int answer_custom(struct answer_request *request, enum answer_custom_part part, struct buf *out);
 
 /* Checks the form, and the includeObject of a table. Returns: 0; 406, 400. */
 int answer_form_check(struct answer_request *request);

@@ -76,6 +76,7 @@ void answer_request_free(struct answer_request **request)
 		catalog_release(&q->feed);
 	buf_release(&q->key);
 	buf_release(&q->body);
+	buf_release(&q->deprecation);
 	free(q->user);
 	free(q->reason);
 	api_status_release(&q->status);
@@ -284,6 +285,26 @@ void answer_head_stale(const struct answer_request *request, struct answer_head 
 	answer_head_put(head, "warning", head->warning);
 }
 
+/* Puts the warning about a deprecated version of a custom resource. */
+static void answer_head_deprecation(const struct answer_request *request, struct answer_head *head)
+{
+	struct bytes text = buf_bytes(&request->deprecation);
+	char *out = head->deprecation;
+	const char *end =
+		out + sizeof(head->deprecation) - 4; /* an escape and the quotation mark */
+
+	if (!text.size)
+		return;
+	out += snprintf(out, sizeof(head->deprecation), "299 - \"");
+	for (const char *p = text.data; p < (const char *)text.data + text.size && out < end; p++) {
+		if (*p == '"' || *p == '\\')
+			*out++ = '\\';
+		*out++ = *p;
+	}
+	(void)snprintf(out, 2, "\"");
+	answer_head_put(head, "warning", head->deprecation);
+}
+
 void answer_head(const struct answer_request *request, const char *type, bool gzip,
 	struct answer_head *ret_head)
 {
@@ -301,6 +322,7 @@ void answer_head(const struct answer_request *request, const char *type, bool gz
 		answer_head_put(ret_head, "warning",
 			"299 - \"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 "
 			"EndpointSlice\"");
+	answer_head_deprecation(request, ret_head);
 	answer_head_stale(request, ret_head);
 }
 

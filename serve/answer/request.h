@@ -88,6 +88,7 @@ struct answer_request {
 	enum coverage_answer coverage;
 	struct buf key;          /* GET: of the object; else the prefix of keys */
 	struct printer *printer; /* of tables */
+	struct buf deprecation;  /* the warning about a version of a custom resource */
 	/* The route: answers from the cache. */
 	void (*dispatch)(struct answer_request *request);
 	/* The body, of answer_take_body(). */
@@ -170,7 +171,7 @@ const char *answer_type(const struct answer_request *request);
 struct answer_head {
 	struct exchange_header headers[8];
 	size_t n;
-	char age[24], warning[512], retry[16];
+	char age[24], warning[512], deprecation[640], retry[16];
 };
 /* Puts the headers of all answers, refusals too, with those of answer_head_stale(). */
 void answer_head(const struct answer_request *request, const char *type, bool gzip,

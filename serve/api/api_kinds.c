@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 
+#include "common/err.h"
 #include "common/value/custom.h"
+#include "common/value/value.h"
 
 /* How a kind refuses an unknown field label. */
 enum api_kind_refusal {
@@ -116,4 +118,67 @@ unsigned api_kind_group_rank(const char *group)
 	while (i < n && strcmp(groups[i], group) != 0)
 		i++;
 	return i;
+}
+
+static bool api_kind_has(const struct value *version, const char *flag)
+{
+	struct value found;
+
+	return value_find(version, bytes_str(flag), &found) == FOUND && found.type == VALUE_BOOL &&
+	       found.u.b;
+}
+
+/* Searches VERSIONS for WANTED, an empty map if it is not there, and for the newest version better
+ * than it, "" if there is none. */
+static int api_kind_search_versions(const struct value *versions, const char *wanted,
+	struct value *ret_found, char ret_better[64])
+{
+	struct value one, name;
+	struct value_iter iter;
+	char text[64];
+	int r;
+
+	*ret_found = (struct value){.type = VALUE_MAP};
+	*ret_better = '\0';
+	value_iter_init(&iter, versions);
+	while ((r = value_iter_next(&iter, NULL, &one)) == FOUND) {
+		if (value_find(&one, BYTES_LIT("name"), &name) != FOUND)
+			continue;
+		(void)snprintf(text, sizeof(text), "%.*s", BYTES_ARG(name.text));
+		if (strcmp(text, wanted) == 0)
+			*ret_found = one;
+		else if (api_kind_has(&one, "served") && !api_kind_has(&one, "deprecated") &&
+			 custom_compare_versions(text, *ret_better ? ret_better : wanted) < 0)
+			(void)snprintf(ret_better, 64, "%s", text);
+	}
+	return r < 0 ? r : 0;
+}
+
+int api_kind_deprecation(struct bytes definition, const char *version, struct buf *out)
+{
+	struct value root, spec, versions, group, names, kind, found, warning;
+	char better[64];
+	int r = value_read(definition, &root);
+
+	if (r < 0)
+		return r;
+	if (value_find(&root, BYTES_LIT("spec"), &spec) != FOUND ||
+		value_find(&spec, BYTES_LIT("versions"), &versions) != FOUND ||
+		value_find(&spec, BYTES_LIT("group"), &group) != FOUND ||
+		value_find(&spec, BYTES_LIT("names"), &names) != FOUND ||
+		value_find(&names, BYTES_LIT("kind"), &kind) != FOUND)
+		return 0;
+	r = api_kind_search_versions(&versions, version, &found, better);
+	if (r < 0 || !api_kind_has(&found, "deprecated"))
+		return r;
+	if (value_find(&found, BYTES_LIT("deprecationWarning"), &warning) == FOUND) {
+		buf_bytes_put(out, warning.text);
+		return buf_error(out);
+	}
+	buf_printf(out, "%.*s/%s %.*s is deprecated", BYTES_ARG(group.text), version,
+		BYTES_ARG(kind.text));
+	if (*better)
+		buf_printf(out, "; use %.*s/%s %.*s", BYTES_ARG(group.text), better,
+			BYTES_ARG(kind.text));
+	return buf_error(out);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The API server's compiled-in facts: its own groups, and the field labels of each kind
- * (docs/protocol.md 10.3). All other kinds are custom resources with another form of answers: items
- * of lists keep kind and apiVersion, and keys are sorted.
+ * The API server's compiled-in facts: its own groups, the field labels of each kind
+ * (docs/protocol.md 10.3), and its words about deprecated versions. All other kinds are custom
+ * resources with another form of answers: items of lists keep kind and apiVersion, and keys are
+ * sorted.
  */
 #ifndef SERVE_API_API_KINDS_H
 #define SERVE_API_API_KINDS_H
@@ -23,5 +24,9 @@ int api_kind_check_fields(const struct api_kind_name *name, const char *selectab
 /* Returns the API server's rank of the group, for short names: its own groups first, all others
  * last. */
 unsigned api_kind_group_rank(const char *group);
+
+/* Appends the warning about VERSION from the body of its CustomResourceDefinition; nothing if it is
+ * not deprecated. Returns: 0; ERR_CORRUPT; the error of OUT. */
+int api_kind_deprecation(struct bytes definition, const char *version, struct buf *out);
 
 #endif

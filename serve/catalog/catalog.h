@@ -43,7 +43,9 @@ struct catalog_feed {
 	uint64_t states; /* counts the latter */
 	uint64_t floor;  /* the newest seq shown to a client: no answer is older */
 	uint64_t requested_ns,
-		requested_rv;   /* atomic: the newest request for progress, and its RV */
+		requested_rv; /* atomic: the newest request for progress, and its RV */
+	/* Atomic: the seq of the definition that does not deprecate the version; 0: not known. */
+	uint64_t undeprecated;
 	struct floor forwarded; /* after forwarded requests, with a lock of its own */
 	struct since since;     /* the moment shown; likewise */
 	double age_seconds;     /* since the last contact; negative: unknown */

@@ -101,6 +101,39 @@ def test_names_categories_and_columns_follow_the_definition(simulator, store):
     eventually(lambda: shown(serve)[1] == ["Name", "New"], what="the columns of now")
 
 
+def test_answers_of_a_deprecated_version_have_a_warning(simulator, store):
+    """As kubectl prints it of a kube-apiserver."""
+    group, definitions = "old.example.com", "customresourcedefinitions.apiextensions.k8s.io"
+    path = f"/apis/{group}/v1/gadgets"
+
+    def define(**version):
+        simulator.put(definitions, {"metadata": {"name": f"gadgets.{group}"}, "spec": {
+            "group": group, "names": {"kind": "Gadget"}, "versions": [{"name": "v1", "served": True, **version}, {"name": "v2", "served": True}]}})
+
+    def warning(*path_, **headers):
+        return serve.ask("".join((path, *path_)), **headers).headers.get("warning")
+
+    simulator.add_kind(group=group, version="v1", resource="gadgets", kind="Gadget", namespaced=False)
+    simulator.put(f"gadgets.{group}", {"apiVersion": f"{group}/v1", "kind": "Gadget", "metadata": {"name": "a"}})
+    simulator.add_kind(group="apiextensions.k8s.io", version="v1", resource="customresourcedefinitions",
+                       kind="CustomResourceDefinition", namespaced=False)
+    define()
+    store.configure(whole(f"gadgets.{group}"), whole(definitions), serve={"listen": ["unix"]})
+    store.daemons()
+    store.wait_equal(simulator, f"gadgets.{group}")
+    store.wait_equal(simulator, definitions)
+    serve = Serve(store, simulator)
+    assert serve.ask(path).names == ["a"] and warning() is None
+    define(deprecated=True)
+    text = f'299 - "{group}/v1 Gadget is deprecated; use {group}/v2 Gadget"'
+    eventually(lambda: warning() == text, what="the warning of a list")
+    assert warning("/a") == warning("/missing") == warning(accept=TABLE) == warning("?fieldSelector=spec.x=1") == text
+    with serve.watch(f"{path}?watch=1") as watch:
+        assert watch.response.getheader("warning") == text
+    define(deprecated=True, deprecationWarning='"no" \\ never')
+    eventually(lambda: warning() == '299 - "\\"no\\" \\\\ never"', what="the warning of the definition")
+
+
 def test_reload_of_a_copy_does_not_reach_the_kinf_serve_of_the_original(serve):
     """The copy names the same runtime directory."""
     store = serve.store

@@ -9,6 +9,7 @@
 #include "serve/api/api_options.h"
 #include "serve/api/api_path.h"
 #include "serve/api/api_token.h"
+#include "tests/unit/body.h"
 #include "tests/unit/unit.h"
 
 TestSuite(serve_request, .timeout = 20);
@@ -423,6 +424,41 @@ Test(serve_request, groups_and_versions_have_the_api_servers_order)
 		for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++)
 			cr_expect_eq(custom_compare_versions(order[i], order[k]) < 0, i < k,
 				"%s %s", order[i], order[k]);
+}
+
+#define VERSION(name, more) "{\"name\":\"" name "\",\"served\":true" more "}"
+
+/* The warning about VERSION of a definition with VERSIONS is TEXT. */
+static void deprecation_is(const char *versions, const char *version, const char *text)
+{
+	CLEANUP(buf_release) struct buf json = BUF_INIT, out = BUF_INIT;
+
+	buf_printf(&json,
+		"{\"spec\":{\"group\":\"g.io\",\"names\":{\"kind\":\"Old\"},\"versions\":[%s]}}",
+		versions);
+	CLEANUP(buf_release) struct buf body = body_of(buf_cstr(&json));
+
+	cr_expect_eq(api_kind_deprecation(buf_bytes(&body), version, &out), 0);
+	cr_expect_str_eq(buf_cstr(&out), text);
+}
+
+Test(serve_request, a_deprecated_version_has_the_api_servers_warning)
+{
+	deprecation_is(VERSION("v1", ""), "v1", "");
+	deprecation_is(VERSION("v1", ",\"deprecated\":false"), "v1", "");
+	deprecation_is(VERSION("v1", ",\"deprecated\":true"), "v2", "");
+	deprecation_is(VERSION("v1", ",\"deprecated\":true"), "v1", "g.io/v1 Old is deprecated");
+	deprecation_is(VERSION("v1", ",\"deprecated\":true,\"deprecationWarning\":\"do not\""),
+		"v1", "do not");
+	/* An older one is no better, nor is one that is not served. */
+	deprecation_is(VERSION("v1beta1", "") "," VERSION(
+			       "v2", ",\"deprecated\":true") ","
+							     "{\"name\":\"v3\",\"served\":false}",
+		"v2", "g.io/v2 Old is deprecated");
+	deprecation_is(VERSION("v1beta1", ",\"deprecated\":true") "," VERSION(
+			       "v1beta2", "") "," VERSION("v1", "") "," VERSION("v2alpha1", ""),
+		"v1beta1", "g.io/v1beta1 Old is deprecated; use g.io/v1 Old");
+	deprecation_is("{}", "v1", "");
 }
 
 Test(serve_request, timeouts_are_durations_of_go)
