@@ -46,7 +46,8 @@ static const struct api_kind api_kinds[] = {
 	{"certificates.k8s.io", "ClusterTrustBundle", REFUSE_LABEL, " spec.signerName "},
 	{"certificates.k8s.io", "PodCertificateRequest", REFUSE_LABEL,
 		" spec.signerName spec.podName spec.nodeName "},
-	{"resource.k8s.io", "ResourceSlice", REFUSE_FOR_VERSION, " spec.nodeName spec.driver "},
+	{"resource.k8s.io", "ResourceSlice", REFUSE_FOR_VERSION,
+		" spec.nodeName spec.driver spec.pool.name "},
 };
 
 static const struct api_kind *api_kind_find(const char *group, const char *kind)

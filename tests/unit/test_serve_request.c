@@ -385,6 +385,8 @@ Test(serve_request, s20_s21_s22_s26_s27_field_labels) /* S20 to S22, S26, S27 */
 		"metadata.namespace=x", "field label not supported: metadata.namespace");
 	fields_are("certificates.k8s.io", "PodCertificateRequest", true, "metadata.namespace=x",
 		"field label not supported: metadata.namespace");
+	fields_are("resource.k8s.io", "ResourceSlice", false, "spec.nodeName=x,spec.pool.name=y",
+		NULL);
 	fields_are("resource.k8s.io", "ResourceSlice", false, "spec.driver=x,metadata.namespace=x",
 		"field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: "
 		"metadata.namespace");
