@@ -23,22 +23,32 @@ static void health_send(struct exchange *x, int status, const char *type, struct
 	exchange_send(x, body);
 }
 
-/* Returns whether the query has NAME, with or without a value; RET_VALUE is "NAME=..."'s. */
-static bool health_has_parameter(struct bytes query, const char *name, struct bytes *ret_value)
+/* Takes the next parameter NAME off *QUERY, with or without a value. Returns whether there is one;
+ * RET_VALUE is "NAME=..."'s. */
+static bool health_next_parameter(struct bytes *query, const char *name, struct bytes *ret_value)
 {
-	const char *p = query.data, *end = p + query.size;
 	size_t size = strlen(name);
 
-	while (p && p < end) {
-		const char *next = memchr(p, '&', (size_t)(end - p));
-		size_t n = (size_t)((next ? next : end) - p);
+	while (query->size) {
+		const char *p = query->data, *next = memchr(p, '&', query->size);
+		size_t n = next ? (size_t)(next - p) : query->size;
 
+		*query = next ? BYTES(next + 1, query->size - n - 1) : BYTES_NONE;
 		if (n >= size && memcmp(p, name, size) == 0 && (n == size || p[size] == '=')) {
 			*ret_value = n == size ? BYTES_NONE : BYTES(p + size + 1, n - size - 1);
 			return true;
 		}
-		p = next ? next + 1 : end;
 	}
+	return false;
+}
+
+static bool health_is_excluded(struct bytes query, struct bytes check)
+{
+	struct bytes value;
+
+	while (health_next_parameter(&query, "exclude", &value))
+		if (bytes_equal(value, check))
+			return true;
 	return false;
 }
 
@@ -64,17 +74,16 @@ static void health_check(
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	struct answer_check checks[ANSWER_CHECKS_MAX + 2];
 	size_t n = health_checks(shared, strcmp(name, "livez") != 0, checks), found = 0;
-	struct bytes excluded = BYTES_NONE, value;
+	struct bytes query = x->query, value;
 	bool all_ok = true;
 
-	(void)health_has_parameter(x->query, "exclude", &excluded);
 	for (size_t i = 0; i < n; i++) {
 		struct bytes check = bytes_str(checks[i].name);
 
 		if (only.size && !bytes_equal(only, check))
 			continue;
 		found++;
-		if (excluded.size && bytes_equal(excluded, check)) {
+		if (health_is_excluded(x->query, check)) {
 			buf_printf(&text, "[+]%s excluded: ok\n", checks[i].name);
 			continue;
 		}
@@ -92,7 +101,7 @@ static void health_check(
 	buf_printf(&text, "%s check %s\n", name, all_ok ? "passed" : "failed");
 	if (!all_ok)
 		health_send(x, 500, "text/plain; charset=utf-8", buf_bytes(&text));
-	else if (health_has_parameter(x->query, "verbose", &value))
+	else if (health_next_parameter(&query, "verbose", &value))
 		health_send(x, 200, "text/plain; charset=utf-8", buf_bytes(&text));
 	else
 		health_send(x, 200, "text/plain; charset=utf-8", BYTES_LIT("ok"));

@@ -426,6 +426,8 @@ def test_health_says_its_checks(server):
     assert "[+]ping ok\n" in get("/livez?verbose") and get("/livez?verbose").endswith("livez check passed\n")
     assert get("/livez/ping").endswith("ok")
     assert get("/livez/nosuch").startswith("HTTP/1.1 404")
+    excluded = get("/readyz?verbose&exclude=ping&exclude=nosuch&exclude=shutdown")
+    assert "[+]ping excluded: ok\n[+]shutdown excluded: ok\n" in excluded and excluded.count("excluded") == 2
 
 
 # ---- start and end ---------------------------------------------------------------------------------------------------
