@@ -30,6 +30,13 @@ struct yaml_level {
 	bool is_map, wants_value;
 	char *anchor;
 	size_t start;
+	size_t first_pair; /* of its pairs */
+};
+
+/* A pair of an open map. */
+struct yaml_pair {
+	size_t start, end;
+	struct bytes key;
 };
 
 /* A node of an anchor, as msgpack. */
@@ -52,6 +59,8 @@ struct yaml_values {
 	char kind[256], api_version[256];
 	struct yaml_copy *copies;
 	size_t n_copies, copies_room, copied;
+	struct yaml_pair *pairs;
+	size_t n_pairs, pairs_room;
 	size_t since_value; /* bytes read since the last object */
 	uint8_t kept[MARK]; /* the end of the bytes read, if REDACTED may begin there */
 	size_t n_kept;
@@ -343,6 +352,56 @@ static void values_put_alias(struct yaml_values *values)
 	values_bad(values, err_say(ERR_SYNTAX, "no anchor &%.100s is before its alias", name));
 }
 
+/* ---- keys that are there twice ------------------------------------------- */
+
+static void values_note_pair(struct yaml_values *values)
+{
+	struct yaml_pair pair = {.start = values->out->size};
+	int r = ARRAY_ADD(values->pairs, values->n_pairs, values->pairs_room, pair, "the keys");
+
+	if (r < 0)
+		values_bad(values, r);
+}
+
+static int values_compare_pairs(const void *a, const void *b)
+{
+	const struct yaml_pair *x = a, *y = b;
+	int r = bytes_compare(x->key, y->key);
+
+	return r ? r : (x->start > y->start) - (x->start < y->start);
+}
+
+/* Keeps the last pair of each key in the map that ends, of several pairs, as kubectl does. */
+static void values_keep_last(struct yaml_values *values, struct yaml_level *level)
+{
+	CLEANUP(buf_release) struct buf kept = BUF_INIT;
+	struct yaml_pair *pairs = values->pairs + level->first_pair;
+	size_t n = values->n_pairs - level->first_pair, left = 0;
+	struct buf *out = values->out;
+	size_t start = pairs->start;
+	struct value key;
+
+	for (size_t i = 0; i < n; i++) {
+		pairs[i].end = i + 1 < n ? pairs[i + 1].start : out->size;
+		(void)value_read(BYTES(out->data + pairs[i].start, pairs[i].end - pairs[i].start),
+			&key); /* written before */
+		pairs[i].key = key.text;
+	}
+	qsort(pairs, n, sizeof(*pairs), values_compare_pairs);
+	for (size_t i = 0; i < n; i++)
+		if (i + 1 == n || !bytes_equal(pairs[i].key, pairs[i + 1].key))
+			pairs[left++] = pairs[i];
+	if (left == n)
+		return;
+	for (size_t i = 0; i < left; i++)
+		buf_put(&kept, out->data + pairs[i].start, pairs[i].end - pairs[i].start);
+	buf_truncate(out, start);
+	buf_bytes_put(out, buf_bytes(&kept));
+	level->count = (uint32_t)left;
+	if (kept.error)
+		values_bad(values, buf_error(&kept));
+}
+
 /* ---- nodes -------------------------------------------------------------- */
 
 static struct yaml_level *values_level(struct yaml_values *values)
@@ -362,6 +421,8 @@ static bool values_begin(struct yaml_values *values)
 	bool is_key = level->is_map && !level->wants_value;
 	level->wants_value = is_key;
 	level->count += !level->is_map || is_key;
+	if (is_key)
+		values_note_pair(values);
 	return is_key;
 }
 
@@ -380,7 +441,8 @@ static void values_open(
 		return;
 	}
 	struct yaml_level *level = &values->levels[values->depth - 1];
-	*level = (struct yaml_level){.is_map = is_map, .start = values->out->size};
+	*level = (struct yaml_level){
+		.is_map = is_map, .start = values->out->size, .first_pair = values->n_pairs};
 	if (anchor && !(level->anchor = strdup((const char *)anchor)))
 		values_bad(values, err_set(-ENOMEM, "reading YAML"));
 	level->opened = is_map ? value_open_map(values->out) : value_open_array(values->out);
@@ -393,6 +455,9 @@ static void values_end(struct yaml_values *values)
 	values->depth--;
 	if (!level)
 		return;
+	if (level->count > 1 && level->is_map && values->value.error == 0 && !values->out->error)
+		values_keep_last(values, level);
+	values->n_pairs = level->first_pair;
 	if (values->value.error == 0)
 		value_close(values->out, level->opened, level->count);
 	if (level->anchor && values->value.error == 0)
@@ -608,6 +673,7 @@ int yaml_values(const struct yaml_values_options *options, size_t *ret_line)
 		free(values->levels[i].anchor);
 	values_copies_clear(values);
 	free(values->copies);
+	free(values->pairs);
 	buf_release(&values->document);
 	buf_release(&values->item);
 	yaml_event_delete(&values->event);

@@ -268,6 +268,25 @@ keys:
     assert made["keys"] == {key: i for i, key in enumerate(keys.values())}
 
 
+def test_the_last_of_equal_keys_of_yaml_counts(store):
+    """Charts render a label twice. kubectl sends the last one."""
+    (store.directory / "a.yaml").write_text("""apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: x, name: a, namespace: web, labels: {z: old, app: one, app: two, z: new}}}
+- {apiVersion: v1, kind: ConfigMap, data: {yes: 1, "true": 2}, metadata: {namespace: web, name: b}, data: {k: [{b: 1, a: 2, b: 3}]}}
+""")
+    target = store.directory / "made"
+    store.kinf("import", store.directory / "a.yaml", "--store", target, check=True)
+    text = store.kinf("get", "cm", "-n", "web", "-o", "json", "--server-order", "--store", target, check=True).stdout
+    a, b = json.loads(text, object_pairs_hook=lambda pairs: dict(pairs, twice=len(pairs) != len(dict(pairs))))["items"]
+    assert (a["metadata"]["name"], a["metadata"]["labels"]) == ("a", {"z": "new", "app": "two", "twice": False})
+    assert b["data"]["k"] == [{"a": 2, "b": 3, "twice": False}] and not b["twice"]
+    found = store.kinf("get", "cm", "-n", "web", "-l", "app=two", "-o", "name", "--store", target, check=True).stdout
+    assert found == "configmap/a\n"
+    store.kinf("verify", "--deep", "--store", target, check=True)
+
+
 def test_a_document_that_is_no_object_ends_no_file(store):
     target = store.directory / "made"
     (store.directory / "a.yaml").write_text("---\n".join(["~\n", yaml.safe_dump(pod("a")), "null\n", "# nothing\n", "hello\n",
