@@ -169,6 +169,10 @@ static void forward_begun(void *context, int status, struct bytes type)
 	if (f->succeeded && f->writes &&
 		(deletes || evicts || strcmp(path->subresource, "binding") == 0))
 		forward_touch(f, deletes || evicts, 0);
+	bool has_rv = f->version.protobuf || bytes_starts(type, BYTES_LIT("application/json"));
+	for (size_t i = 0; f->succeeded && f->writes && !has_rv && i < f->n_feeds; i++)
+		floor_touch(&f->feeds[i].feed->forwarded, "", &(struct floor_change){.before = 0},
+			proc_monotonic_ns());
 }
 
 /* Returns true if the write may remove the last finalizer. The API server then deletes the object

@@ -276,11 +276,12 @@ def test_a_read_after_a_collection_was_deleted_is_current_and_does_not_wait(work
     assert min(times) < 0.9, times  # without the mend none is below a second
 
 
-def test_reads_wait_for_the_reflector_to_see_a_write(workspace):
+@pytest.mark.parametrize("form", ["application/json", "application/yaml"])
+def test_reads_wait_for_the_reflector_to_see_a_write(workspace, form):
     forward = Forward(workspace)
     forward.reflector.send(signal.SIGSTOP)
     try:
-        assert forward.ask(PODS, "POST", '{"metadata": {"name": "new"}, "spec": {}}').status == 201
+        assert forward.ask(PODS, "POST", '{"metadata": {"name": "new"}, "spec": {}}', accept=form).status == 201
         assert "new" not in forward.serve.ask(PODS + "?resourceVersion=0").names, "any version may be shown"
         assert "new" in forward.ask(PODS).names, "a client with a token is forwarded after three seconds"
         answers = []

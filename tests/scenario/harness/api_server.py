@@ -109,8 +109,9 @@ class _WritingHandler(_Handler):
             body["metadata"]["namespace"] = namespace
             simulator.put(resource, body)
             key = f"{namespace}/{body['metadata']['name']}"
+        form = "application/yaml" if self.headers["Accept"] == "application/yaml" else "application/json"
         return self.answer(201 if self.command == "POST" else 200,
-                           json.dumps(json.loads(simulator.truth_text(resource, key))[0]).encode())
+                           json.dumps(json.loads(simulator.truth_text(resource, key))[0]).encode(), form)
 
     def terminate(self, resource, key, item):
         """An object with finalizers begins to end by its first deletion. Further ones change nothing."""
