@@ -244,7 +244,7 @@ func (x *indexes) look(n *index, fn func()) error {
 	if !i.HasSynced() {
 		return nil
 	}
-	return i.retry(false, func() error {
+	return i.retry(aWhile, func() error {
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		if err := x.fill(n); err != nil {
@@ -295,7 +295,7 @@ func (i *Informer) GetShared(key string) (item any, exists bool, err error) {
 
 func (x reader) get(key string) (item any, exists bool, err error) {
 	i := x.informer
-	err = i.read(false, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
+	err = i.read(aWhile, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
 		o, err := s.Get(f.Name, key)
 		if errors.Is(err, kinf.ErrNotFound) {
 			item = nil
@@ -324,7 +324,7 @@ func (x *indexes) Get(object any) (item any, exists bool, err error) {
 func isNone(f *kinf.Feed, namespace string) bool { return !f.Namespaced && namespace != "" }
 
 // listIn returns the objects of the scope that a query finds, as of one instant.
-func (x reader) listIn(patient bool, query kinf.Query) (items []any, err error) {
+func (x reader) listIn(patient patience, query kinf.Query) (items []any, err error) {
 	i := x.informer
 	if i.scope.Namespace != "" {
 		if query.Namespace != "" && query.Namespace != i.scope.Namespace {
@@ -370,7 +370,7 @@ func (x reader) collect(epoch int, objects iter.Seq2[*kinf.Object, error]) (item
 // List has no way to return an error: it waits for a store that can be read. An empty list would make
 // controllers delete what they should keep.
 func (x *indexes) List() []any {
-	items, err := x.reader().listIn(true, kinf.Query{})
+	items, err := x.reader().listIn(forever, kinf.Query{})
 	if err != nil {
 		utilruntime.HandleError(err)
 	}
@@ -408,7 +408,7 @@ func (x *indexes) keysIn(namespace string) (keys []string, err error) {
 		return nil, nil
 	}
 	namespace = cmp.Or(namespace, i.scope.Namespace)
-	err = i.read(true, func(s *kinf.Snapshot, f *kinf.Feed, _ position) error {
+	err = i.read(forever, func(s *kinf.Snapshot, f *kinf.Feed, _ position) error {
 		keys = nil
 		if isNone(f, namespace) {
 			return nil
@@ -443,7 +443,7 @@ func (x reader) byValues(n *index, values []string, selector *kinf.Selector) (it
 		return nil, err
 	}
 	i := x.informer
-	err = i.read(false, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
+	err = i.read(aWhile, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
 		items = nil
 		for _, key := range keys {
 			o, err := s.Get(f.Name, key)

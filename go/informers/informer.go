@@ -154,9 +154,15 @@ func (i *Informer) view(fn func(*kinf.Snapshot, *kinf.Feed, position) error) err
 
 var errBehind = errors.New("the store is behind what handlers were told")
 
+// patience tells whether a read that fails is tried again, after it has waited for some time.
+type patience func(waited time.Duration) bool
+
+func aWhile(waited time.Duration) bool { return waited < readableAfter }
+func forever(time.Duration) bool       { return true }
+
 // read calls fn with a snapshot that shows all that handlers were called for. It waits for the store
-// for a while; without an end if patient.
-func (i *Informer) read(patient bool, fn func(*kinf.Snapshot, *kinf.Feed, position) error) error {
+// as long as patient.
+func (i *Informer) read(patient patience, fn func(*kinf.Snapshot, *kinf.Feed, position) error) error {
 	i.mu.Lock()
 	least := i.shown
 	i.mu.Unlock()
@@ -170,16 +176,16 @@ func (i *Informer) read(patient bool, fn func(*kinf.Snapshot, *kinf.Feed, positi
 	})
 }
 
-// retry calls a function that reads until it succeeds, for a while; without an end if patient.
-func (i *Informer) retry(patient bool, try func() error) error {
+// retry calls a function that reads until it succeeds.
+func (i *Informer) retry(patient patience, try func() error) error {
 	began := time.Now()
 	for pause, warned := 50*time.Microsecond, false; ; pause = min(2*pause, backoffMost/10) {
 		err := try()
-		waited := time.Since(began) >= readableAfter
-		if err == nil || waited && !patient || errors.Is(err, kinf.ErrNotYet) && !i.HasSynced() || errors.Is(err, kinf.ErrSyntax) {
+		waited := time.Since(began)
+		if err == nil || !patient(waited) || errors.Is(err, kinf.ErrNotYet) && !i.HasSynced() || errors.Is(err, kinf.ErrSyntax) {
 			return err
 		}
-		if waited && !warned {
+		if !aWhile(waited) && !warned {
 			warned = true
 			klog.Background().Error(err, "Reading the store waits", "scope", i.scope.String(), "store", i.store.Path())
 		}

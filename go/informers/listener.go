@@ -169,6 +169,9 @@ func (l *listener) isClosed() bool {
 	return l.closed
 }
 
+// isPatient lets reads for the handler wait until the listener is closed.
+func (l *listener) isPatient(time.Duration) bool { return !l.isClosed() }
+
 // take waits for notes; none: the listener was closed.
 func (l *listener) take() []note {
 	l.mu.Lock()
@@ -260,7 +263,7 @@ func (l *listener) list(from position) {
 	l.listed, l.ahead, l.at = nil, from, from
 	after := ""
 	for more := true; more && !l.isClosed(); {
-		objects, shown, err := l.informer.page(after, from)
+		objects, shown, err := l.informer.page(l.isPatient, after, from)
 		if err != nil {
 			utilruntime.HandleErrorWithLogger(l.logger, err, "The store can't be listed", "scope", l.informer.scope.String())
 			time.Sleep(backoffLeast)
@@ -302,7 +305,7 @@ func (l *listener) give(o *kinf.Object, epoch int, at position, fn func(cache.Re
 func (l *listener) giveAgain() {
 	after := ""
 	for more := true; more && !l.isClosed(); {
-		objects, shown, err := l.informer.page(after, l.at)
+		objects, shown, err := l.informer.page(l.isPatient, after, l.at)
 		if err != nil {
 			utilruntime.HandleErrorWithLogger(l.logger, err, "The store can't be listed", "scope", l.informer.scope.String())
 			return
@@ -321,8 +324,8 @@ func (l *listener) giveAgain() {
 }
 
 // page reads the objects after a key, as of a position that is not before the one given.
-func (i *Informer) page(after string, from position) (objects []*kinf.Object, shown page, err error) {
-	err = i.read(true, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
+func (i *Informer) page(patient patience, after string, from position) (objects []*kinf.Object, shown page, err error) {
+	err = i.read(patient, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
 		if now.before(from) {
 			return errBehind
 		}

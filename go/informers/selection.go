@@ -109,7 +109,7 @@ func (x reader) byPath(p *indexPath, value, selector string) (items []any, answe
 			query.Namespace = namespace
 		}
 	}
-	err = i.read(false, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
+	err = i.read(aWhile, func(s *kinf.Snapshot, f *kinf.Feed, now position) error {
 		name, err := indexOf(s, f.Name, p.path)
 		if answered = name != ""; err != nil || !answered {
 			return err
@@ -143,7 +143,7 @@ func (x reader) byValue(n *index, value, selector string) ([]any, error) {
 
 // inNamespace returns the objects of a namespace, "" for those without, that meet a label selector.
 func (x reader) inNamespace(namespace, selector string) ([]any, error) {
-	items, err := x.listIn(false, kinf.Query{Namespace: namespace, LabelSelector: selector})
+	items, err := x.listIn(aWhile, kinf.Query{Namespace: namespace, LabelSelector: selector})
 	if namespace == "" {
 		items = slices.DeleteFunc(items, func(item any) bool { return item.(metav1.Object).GetNamespace() != "" })
 	}
@@ -186,7 +186,7 @@ func (i *Informer) Select(s Selection) (items []any, answered bool, err error) {
 		text = s.Labels.String()
 	}
 	if s.Index == "" {
-		items, err = x.listIn(false, kinf.Query{Namespace: s.Namespace, LabelSelector: text})
+		items, err = x.listIn(aWhile, kinf.Query{Namespace: s.Namespace, LabelSelector: text})
 		return items, true, err
 	}
 	n, err := i.indexes.find(s.Index)

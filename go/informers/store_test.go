@@ -3,12 +3,14 @@
 package informers
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -105,6 +107,36 @@ func TestAFeedThatIsConfiguredAnew(t *testing.T) {
 	w.Eventually("changes of the feed with the new name", func() bool { return updated.Load() > before })
 	if deleted.Load() != 0 || partial.Load() != 0 {
 		t.Errorf("%d deletions, %d updates without the old object", deleted.Load(), partial.Load())
+	}
+}
+
+// An informer ends while a handler's list waits for a store that can't be read.
+func TestAnInformerEndsWithoutItsStore(t *testing.T) {
+	t.Parallel()
+	w, store, _ := world(t, 20)
+	i := pods(t, store, Scope{}, Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { i.RunWithContext(ctx); close(done) }()
+	synchronize(t, i.HasSyncedChecker())
+	w.Stop(syscall.SIGTERM)
+	if err := os.Rename(w.Store, w.Store+".away"); err != nil {
+		t.Fatal(err)
+	}
+	w.Eventually("an error", func() bool {
+		return i.view(func(*kinf.Snapshot, *kinf.Feed, position) error { return nil }) != nil
+	})
+	handle(t, i, watch(t, i))
+	time.Sleep(100 * time.Millisecond) // it lists
+	cancel()
+	select {
+	case <-done:
+	case <-time.After(readableMost / 2):
+		t.Error("it runs on")
+		if err := os.Rename(w.Store+".away", w.Store); err != nil {
+			t.Fatal(err)
+		}
+		<-done
 	}
 }
 
