@@ -213,16 +213,28 @@ struct bytes exchange_header(const struct exchange *x, const char *name)
 	return BYTES_NONE;
 }
 
-/* Appends the lines of every answer. */
-static void stream_put_usual(struct stream *s, bool cache_control)
+/* Appends a header. Its value comes from an object's name, a message or the request at times. */
+static void stream_put_header(struct stream *s, struct bytes name, struct bytes value)
 {
-	static const char days[] = "SunMonTueWedThuFriSat";
-	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-	time_t seconds = (time_t)(proc_realtime_ns() / 1000000000u);
-	struct tm tm = {0};
+	const uint8_t *p = value.data;
+
+	buf_bytes_put(&s->answer, name);
+	buf_str(&s->answer, ": ");
+	for (size_t i = 0; i < value.size; i++)
+		buf_byte(&s->answer, p[i] < 0x20 || p[i] == 0x7f ? ' ' : p[i]);
+	buf_str(&s->answer, "\r\n");
+}
+
+/* Appends the request's Audit-ID, or a new one. */
+static void stream_put_audit_id(struct stream *s)
+{
+	struct bytes given = exchange_header(&s->x, "audit-id");
 	uint8_t id[16];
 
-	(void)gmtime_r(&seconds, &tm);
+	if (given.size) {
+		stream_put_header(s, BYTES_LIT("audit-id"), given);
+		return;
+	}
 	int r = proc_random(id, sizeof(id));
 	if (r < 0) {
 		err_ignore(r, "an Audit-Id of zeroes is only less useful");
@@ -232,6 +244,18 @@ static void stream_put_usual(struct stream *s, bool cache_control)
 		"audit-id: %02x%02x%02x%02x-%02x%02x-4%x%02x-a%x%02x-%02x%02x%02x%02x%02x%02x\r\n",
 		id[0], id[1], id[2], id[3], id[4], id[5], id[6] & 15, id[7], id[8] & 15, id[9],
 		id[10], id[11], id[12], id[13], id[14], id[15]);
+}
+
+/* Appends the lines of every answer. */
+static void stream_put_usual(struct stream *s, bool cache_control)
+{
+	static const char days[] = "SunMonTueWedThuFriSat";
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	time_t seconds = (time_t)(proc_realtime_ns() / 1000000000u);
+	struct tm tm = {0};
+
+	(void)gmtime_r(&seconds, &tm);
+	stream_put_audit_id(s);
 	if (cache_control)
 		buf_str(&s->answer, "cache-control: no-cache, private\r\n");
 	buf_printf(&s->answer, "date: %.3s, %02d %.3s %d %02d:%02d:%02d GMT\r\n",
@@ -258,14 +282,7 @@ void exchange_begin(struct exchange *x, int status, const struct exchange_header
 	free(x->labels);
 	x->labels = NULL;
 	for (size_t i = 0; i < n; i++) {
-		/* A value comes from an object's name or a message at times. */
-		const uint8_t *value = headers[i].value.data;
-
-		buf_bytes_put(&s->answer, headers[i].name);
-		buf_str(&s->answer, ": ");
-		for (size_t k = 0; k < headers[i].value.size; k++)
-			buf_byte(&s->answer, value[k] < 0x20 || value[k] == 0x7f ? ' ' : value[k]);
-		buf_str(&s->answer, "\r\n");
+		stream_put_header(s, headers[i].name, headers[i].value);
 		cache_control &= !bytes_equal(headers[i].name, BYTES_LIT("cache-control"));
 	}
 	if (!x->relayed)
