@@ -21,10 +21,9 @@
 #define FORWARD_MAGIC 0x66777264u
 #define CHECK_NS      (5 * SECOND_NS)
 /* kube-apiserver ends ordinary requests after 60 s */
-#define ANSWER_NS    (90 * SECOND_NS)
-#define STALLED_NS   (60 * SECOND_NS) /* the server takes nothing of a request's body */
-#define PIECE        ((size_t)16 << 10)
-#define HEADERS_ROOM 60
+#define ANSWER_NS  (90 * SECOND_NS)
+#define STALLED_NS (60 * SECOND_NS) /* the server takes nothing of a request's body */
+#define PIECE      ((size_t)16 << 10)
 
 /* How the end of the answer's body is told. */
 enum forward_framing { FORWARD_BODILESS, FORWARD_LENGTH, FORWARD_CHUNKED, FORWARD_UNTIL_END };
@@ -191,13 +190,13 @@ static int forward_head_write(const struct exchange *x, struct bytes host, struc
 	return buf_error(out);
 }
 
-/* Chooses the answer's headers for the client. Returns how many. */
+/* Chooses the headers for the client. Returns how many: HEAD has one less than the most. */
 static size_t forward_head_answer(const struct request_head *head, bool tunnel,
-	struct exchange_header *ret_headers, size_t room)
+	struct exchange_header ret_headers[HEAD_FIELDS_MAX])
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < head->n_fields && n + 2 < room; i++) {
+	for (size_t i = 0; i < head->n_fields; i++) {
 		const struct exchange_header *h = &head->fields[i];
 
 		if (!head_is_hop_by_hop(h->name) &&
@@ -460,7 +459,7 @@ static void forward_finish(void *context)
 
 static void forward_begin(struct forward *f, const struct request_head *head, int status)
 {
-	struct exchange_header headers[HEADERS_ROOM];
+	struct exchange_header headers[HEAD_FIELDS_MAX];
 	struct exchange_source source = {.read = forward_read,
 		.end = forward_end,
 		.finish = f->options.lines ? forward_finish : NULL,
@@ -483,7 +482,7 @@ static void forward_begin(struct forward *f, const struct request_head *head, in
 		source.size = -1;
 		f->all_sent = false;
 	}
-	size_t n = forward_head_answer(head, f->tunnel, headers, HEADERS_ROOM);
+	size_t n = forward_head_answer(head, f->tunnel, headers);
 	for (size_t i = 0; i < n; i++)
 		if (bytes_equal(headers[i].name, BYTES_LIT("content-type")))
 			type = headers[i].value;

@@ -326,7 +326,7 @@ static size_t http2_split_lines(struct stream *s, nghttp2_nv *fields, size_t max
 /* Gives the answer's head to the library. */
 static int http2_submit(struct http_connection *c, struct stream *s)
 {
-	nghttp2_nv fields[64];
+	nghttp2_nv fields[HTTP2_FIELDS_MAX + 2]; /* :status, content-length */
 	nghttp2_data_provider provider = {.read_callback = http2_read_body};
 	char status[8], length[24];
 	bool bodiless = s->x.head || s->status == 204 || s->status == 304;
@@ -341,7 +341,7 @@ static int http2_submit(struct http_connection *c, struct stream *s)
 		.namelen = 7,
 		.value = (uint8_t *)status,
 		.valuelen = strlen(status)};
-	n += http2_split_lines(s, fields + 1, 60);
+	n += http2_split_lines(s, fields + 1, HTTP2_FIELDS_MAX);
 	if (s->source.size >= 0 && s->status != 204 && s->status != 304) {
 		(void)snprintf(length, sizeof(length), "%lld", (long long)s->source.size);
 		fields[n++] = (nghttp2_nv){.name = (uint8_t *)"content-length",

@@ -364,6 +364,14 @@ def test_http2_passes_bodies_in_both_directions(forward, workspace):
     assert '"code": 401' in result.stdout, "an answer before the body's end"
 
 
+@pytest.mark.parametrize("version", ["--http1.1", "--http2-prior-knowledge"])
+def test_no_warning_of_the_api_server_is_lost(forward, version):
+    """An apply has one for each unknown field."""
+    result = subprocess.run(["curl", "-sS", "-i", version, "--unix-socket", forward.serve.socket, "-H", "Authorization: Bearer T",
+                             "http://x/warnings?190"], capture_output=True, text=True)
+    assert result.stdout.count("unknown field") == 190, result
+
+
 def test_a_client_that_does_not_read_stops_the_server(forward):
     with forward.raw() as connection:
         forward.api.sent = 0

@@ -26,6 +26,8 @@ class _WritingHandler(_Handler):
             self.wfile.write(b"half")
             self.close_connection = True
             return None
+        if self.path.startswith("/warnings"):
+            return self.warnings(int(self.path.partition("?")[2]))
         if self.path.startswith("/later"):
             self.server.gate.wait(60)
             return self.answer(200, b"{}")
@@ -84,6 +86,13 @@ class _WritingHandler(_Handler):
             self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             self.server.sent += len(piece)
         self.wfile.write(b"0\r\n\r\n")
+
+    def warnings(self, number):
+        self.send_response(200)
+        for i in range(number):
+            self.send_header("Warning", f'299 - "unknown field \\"f{i}\\""')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def write(self, body):
         found = OBJECT.match(self.path)
