@@ -43,6 +43,21 @@ bool import_is_bad_input(int r)
 	       r == ERR_UNSUPPORTED;
 }
 
+/* Notes the key of an object that is left out: what was stored of it stays. */
+static int import_keep(struct import *import, const char *object)
+{
+	char key[1024];
+	/* Without a namespace it may be one of `default`. */
+	int r = ARRAY_ADD(import->skipped, import->n_skipped, import->skipped_room,
+		hash_bytes(bytes_str(object), 0), "what is left out");
+
+	if (r < 0 || strchr(object, '/'))
+		return r;
+	(void)snprintf(key, sizeof(key), "default/%s", object);
+	return ARRAY_ADD(import->skipped, import->n_skipped, import->skipped_room,
+		hash_bytes(bytes_str(key), 0), "what is left out");
+}
+
 void import_skip(struct import *import, const char *name, size_t line, const char *object, int r)
 {
 	size_t size = strlen(object);
@@ -53,9 +68,7 @@ void import_skip(struct import *import, const char *name, size_t line, const cha
 	if (import->named++ < NAMED_MAX)
 		LOG(import_skipped, .file = place, .object = *object ? object : NULL,
 			.error = err_text(r));
-	if (!size || object[size - 1] == '/' ||
-		ARRAY_ADD(import->skipped, import->n_skipped, import->skipped_room,
-			hash_bytes(bytes_str(object), 0), "what is left out") < 0)
+	if (!size || object[size - 1] == '/' || import_keep(import, object) < 0)
 		import->incomplete = true;
 	err_forget();
 }

@@ -133,9 +133,8 @@ static void feeds_copy(const struct value *map, const char *key, char *room, siz
 {
 	struct value text;
 
-	if (value_find(map, bytes_str(key), &text) == FOUND && text.type == VALUE_STRING &&
-		text.text.size < size)
-		(void)snprintf(room, size, "%.*s", BYTES_ARG(text.text));
+	if (value_find(map, bytes_str(key), &text) == FOUND && text.type == VALUE_STRING)
+		(void)catalogue_copy_name(text.text, room, size);
 }
 
 static void feeds_copy_names(const struct value *map, struct import_kind *kind)
@@ -162,8 +161,9 @@ int import_take_discovery(struct import *import, struct bytes body)
 	char version[IMPORT_NAME] = "";
 	int r = value_read(body, &document);
 
-	if (r == 0)
-		feeds_copy(&document, "groupVersion", version, sizeof(version));
+	if (r == 0 && value_find(&document, BYTES_LIT("groupVersion"), &item) == FOUND &&
+		item.type == VALUE_STRING && item.text.size < sizeof(version))
+		(void)snprintf(version, sizeof(version), "%.*s", BYTES_ARG(item.text));
 	if (r == 0)
 		r = value_find(&document, BYTES_LIT("resources"), &resources);
 	if (r != FOUND)

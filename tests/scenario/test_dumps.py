@@ -463,6 +463,16 @@ def test_what_a_later_dump_has_unreadable_is_not_deleted(store, text, stays):
     store.kinf("verify", "--deep", "--store", target, check=True)
 
 
+def test_an_unreadable_object_without_a_namespace_keeps_that_of_default(store):
+    bad = {**pod("b"), **DEEP}
+    del bad["metadata"]["namespace"]
+    first, second, target = (store.directory / name for name in ("first.json", "second.json", "made"))
+    first.write_text(json.dumps({"kind": "List", "items": [pod("a", namespace="default"), pod("b", namespace="default")]}))
+    second.write_text(json.dumps({"kind": "List", "items": [pod("a", namespace="default"), bad]}))
+    store.kinf("import", first, second, "--store", target)
+    assert store.kinf("get", "pods", "-n", "default", "-o", "name", "--store", target, check=True).stdout.split() == ["pod/a", "pod/b"]
+
+
 def test_a_cut_archive_deletes_nothing(store):
     paths = [tar(store.directory / f"{n}.tar.gz", {f"{i:03}.json": json.dumps(pod(f"p-{i:03}", uid=str(i * 7919))) for i in range(300)})
              for n in range(2)]
