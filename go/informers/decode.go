@@ -3,6 +3,7 @@
 package informers
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -80,15 +81,21 @@ func (d *decoder) copy(object runtime.Object) runtime.Object {
 	return object
 }
 
+// errRefused says that the type, or the transform, does not take an object of the cluster.
+var errRefused = errors.New("refused")
+
 // object decodes one, and transforms it.
 func (d *decoder) object(o *kinf.Object) (any, error) {
 	object, err := d.decode(o)
+	if err != nil && !errors.Is(err, kinf.ErrCorrupt) {
+		err = fmt.Errorf("%w by %T: %w", errRefused, d.example, err)
+	}
 	if err != nil || d.transform == nil {
 		return object, err
 	}
 	transformed, err := d.transform(object)
 	if err != nil {
-		return nil, fmt.Errorf("the transform of '%s': %w", o.Key, err)
+		return nil, fmt.Errorf("%w by the transform: '%s': %w", errRefused, o.Key, err)
 	}
 	return transformed, nil
 }

@@ -182,7 +182,10 @@ func (i *Informer) retry(patient patience, try func() error) error {
 	for pause, warned := 50*time.Microsecond, false; ; pause = min(2*pause, backoffMost/10) {
 		err := try()
 		waited := time.Since(began)
-		if err == nil || !patient(waited) || errors.Is(err, kinf.ErrNotYet) && !i.HasSynced() || errors.Is(err, kinf.ErrSyntax) {
+		if errors.Is(err, kinf.ErrSyntax) || errors.Is(err, errRefused) {
+			waited = max(waited, readableAfter) // it would be in vain
+		}
+		if err == nil || !patient(waited) || errors.Is(err, kinf.ErrNotYet) && !i.HasSynced() {
 			return err
 		}
 		if !aWhile(waited) && !warned {

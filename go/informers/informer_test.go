@@ -19,9 +19,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -496,6 +498,68 @@ func TestNamespaces(t *testing.T) {
 			}
 		}
 	}
+}
+
+// picky takes no pod of node "bad".
+type picky struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              struct {
+		NodeName node `json:"nodeName"`
+	} `json:"spec"`
+}
+
+type node string
+
+func (n *node) UnmarshalJSON(text []byte) error {
+	if *n = node(text); *n == `"bad"` {
+		return errors.New("bad node")
+	}
+	return nil
+}
+
+func (p *picky) DeepCopyObject() runtime.Object { c := *p; return &c }
+
+// An object that a type refuses is an error for who gets it, and is told of when it has been mended, or deleted.
+func TestAnObjectThatItsTypeRefuses(t *testing.T) {
+	t.Parallel()
+	w, store, _ := world(t, 1)
+	i, err := New(store, Scope{Resource: podResource}, &picky{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan string, 10)
+	handle(t, i, cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(_, object any) { told <- "update " + string(object.(*picky).Spec.NodeName) },
+		DeleteFunc: func(object any) { told <- "delete " + object.(cache.DeletedFinalStateUnknown).Key },
+	})
+	run(t, i)
+	synchronize(t, i.HasSyncedChecker())
+	put := func(node string) {
+		w.Put("pods", fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"web","name":"x"},"spec":{"nodeName":%q}}`, node))
+	}
+	expect := func(want string) {
+		t.Helper()
+		select {
+		case got := <-told:
+			if got != want {
+				t.Errorf("%s, not %s", got, want)
+			}
+		case <-time.After(lab.Patience):
+			t.Fatalf("no %s", want)
+		}
+	}
+	put("bad")
+	w.Eventually("the error", func() bool {
+		began := time.Now()
+		_, exists, err := i.GetStore().GetByKey("web/x")
+		return !exists && errors.Is(err, errRefused) && time.Since(began) < readableMost/2
+	})
+	put("a")
+	expect(`update "a"`)
+	put("bad")
+	w.Delete("pods", "web/x")
+	expect("delete web/x")
 }
 
 func compareIndex(t *testing.T, name, value string, ours, theirs cache.Indexer) {

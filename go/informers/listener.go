@@ -41,6 +41,11 @@ func (d *delivery) decode(i *Informer) error {
 		c := d.change
 		if c.known {
 			d.old, d.err = i.last(c)
+			if errors.Is(d.err, errRefused) {
+				unknown := *c
+				unknown.old = nil
+				d.old, d.err = i.last(&unknown)
+			}
 			i.objects.remove(i, c.was)
 		}
 		if c.new != nil && d.err == nil {
