@@ -228,7 +228,7 @@ func (s *Source) run(ctx context.Context, changes *informers.Changes, queue *obs
 			logger.Info("All objects come again, and deletions may be missing", "reason", err.Error())
 			s.renumber()
 		case !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-			logger.Error(err, "Reading the store fails, and is tried again")
+			logger.Error(err, "Changes can't be read")
 		}
 		if time.Since(committed) >= commitPeriod {
 			s.commit(logger, changes)

@@ -4,6 +4,7 @@ package informers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -58,7 +59,7 @@ func Follow(ctx context.Context, store *kinf.Store, scope Scope, example runtime
 }
 
 // Next waits for the next change, and until reads show it. Errors are those of kinf.Follower.Next; after
-// ErrLapsed all objects come as added.
+// ErrLapsed all objects come as added. A change to an object that the type refuses is an error once.
 func (c *Changes) Next(ctx context.Context) (Change, error) {
 	for {
 		if c.read == nil {
@@ -109,7 +110,9 @@ func (c *Changes) change(event *kinf.Event) (change Change, err error) {
 		change.Old, change.Unknown = c.decoder.empty(last.Key), true
 		return change, nil
 	}
-	change.Old, err = c.selected(last)
+	if change.Old, err = c.selected(last); errors.Is(err, errRefused) {
+		change.Old, change.Unknown, err = c.decoder.empty(last.Key), event.Type == kinf.Deleted, nil
+	}
 	return change, err
 }
 
@@ -119,7 +122,9 @@ func (c *Changes) selected(o *kinf.Object) (runtime.Object, error) {
 	if err != nil || !selected {
 		return nil, err
 	}
-	return c.decoder.decode(o)
+	object, err := c.decoder.object(o)
+	typed, _ := object.(runtime.Object)
+	return typed, err
 }
 
 // ScopeOfKind returns the scope of all objects of a kind that the store has.

@@ -5,6 +5,7 @@ package informers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -14,6 +15,49 @@ import (
 	"kinf"
 	"kinf/internal/lab"
 )
+
+// A state that the type refuses is an error, and unknown to the next change.
+func TestFollowWhatATypeRefuses(t *testing.T) {
+	t.Parallel()
+	w, store, _ := world(t, 1)
+	c, err := Follow(t.Context(), store, Scope{Resource: podResource}, &picky{}, "web.pods")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), lab.Patience)
+	defer cancel()
+	next := func() Change {
+		t.Helper()
+		change, err := c.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return change
+	}
+	for next().Type != kinf.Synced {
+	}
+	put := func(node string) {
+		w.Put("pods", fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"web","name":"x"},"spec":{"nodeName":%q}}`, node))
+	}
+	refused := func() {
+		t.Helper()
+		put("bad")
+		if change, err := c.Next(ctx); !errors.Is(err, errRefused) {
+			t.Fatal(change, err)
+		}
+	}
+	refused()
+	put("a")
+	if change := next(); change.New == nil || change.Old.(*picky).Name != "x" || change.Unknown {
+		t.Errorf("mended: %v", change)
+	}
+	refused()
+	w.Delete("pods", "web/x")
+	if change := next(); change.New != nil || change.Old.(*picky).Name != "x" || !change.Unknown {
+		t.Errorf("deleted: %v", change)
+	}
+}
 
 // An event that no read shows in time is not handled: the next follower of the cursor gets it.
 func TestCommitLeavesOutWhatNextDidNotGive(t *testing.T) {
