@@ -420,7 +420,7 @@ static void serve_raise_limit(struct serve *serve)
 	serve->connections_max = SERVE_CONNECTIONS_MAX;
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return;
-	rlim_t spare = DESCRIPTORS_SPARE + (serve->shared.forward ? FORWARD_MAX : 0);
+	rlim_t spare = DESCRIPTORS_SPARE + (serve->shared.forward ? 2 * FORWARD_MAX : 0);
 	rlim_t wanted = SERVE_CONNECTIONS_MAX + spare;
 	if (limit.rlim_cur < wanted) {
 		limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;

@@ -54,9 +54,15 @@ struct forward {
 	bool finishing, at_line_end;
 };
 
-static unsigned forward_count; /* atomic */
+static unsigned forward_counts[2]; /* atomic; [1]: of those that may run long */
 
 static void forward_turn(void *context);
+
+/* Logs and watches must not keep writes out. */
+static unsigned *forward_count(const struct forward_options *options)
+{
+	return &forward_counts[options->lines || options->no_limit];
+}
 
 /* ---- heads --------------------------------------------------------------- */
 
@@ -272,9 +278,9 @@ void forward_free(struct forward **forward)
 	serve_timer_release(&f->timer);
 	buf_release(&f->out);
 	buf_release(&f->in);
+	__atomic_sub_fetch(forward_count(&f->options), 1, __ATOMIC_RELAXED);
 	f->magic = 0;
 	free(f);
-	__atomic_sub_fetch(&forward_count, 1, __ATOMIC_RELAXED);
 }
 
 /* Gives up before an answer has begun. */
@@ -595,11 +601,12 @@ static void forward_check(void *context)
 int forward_start(
 	struct exchange *x, const struct forward_options *options, struct forward **ret_forward)
 {
-	unsigned n = __atomic_add_fetch(&forward_count, 1, __ATOMIC_RELAXED);
+	unsigned *count = forward_count(options);
+	unsigned n = __atomic_add_fetch(count, 1, __ATOMIC_RELAXED);
 	struct forward *f = n <= FORWARD_MAX ? calloc(1, sizeof(*f)) : NULL;
 
 	if (!f) {
-		__atomic_sub_fetch(&forward_count, 1, __ATOMIC_RELAXED);
+		__atomic_sub_fetch(count, 1, __ATOMIC_RELAXED);
 		return n <= FORWARD_MAX ? err_set(-ENOMEM, "forwarding a request") : 429;
 	}
 	*f = (struct forward){.magic = FORWARD_MAGIC, .x = x, .options = *options};

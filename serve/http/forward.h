@@ -18,7 +18,7 @@
 
 #include "serve/exchange.h"
 
-/* Requests at once, in the whole process. */
+/* Requests at once, in the whole process: as many that end soon, and as many that may run long. */
 #define FORWARD_MAX 1024
 
 struct forward;

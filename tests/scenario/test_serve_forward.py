@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kinf-serve with `forward: on`: requests outside the cache go to the API server, with the client's own credentials."""
 
+import contextlib
 import json
 import signal
 import socket
@@ -465,6 +466,20 @@ def test_a_tunnel_ends_with_its_client(forward):
         read_until(connection, b"hello\n")
         eventually(lambda: running() == before + 1)
     eventually(lambda: running() == before)
+
+
+def test_tunnels_do_not_take_the_places_of_writes(forward):
+    def tunnel():
+        connection = stack.enter_context(forward.raw())
+        connection.sendall(b"GET /api/v1/namespaces/web/pods/p0/exec HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer T\r\n"
+                           b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+        return connection
+
+    with contextlib.ExitStack() as stack:
+        for _ in range(1024):
+            read_until(tunnel(), b"hello\n")
+        assert tunnel().recv(20).startswith(b"HTTP/1.1 429 ")
+        assert forward.ask("/count", "POST", b"written").body == b"7"
 
 
 # ---- hostile callers -------------------------------------------------------------------------------------
