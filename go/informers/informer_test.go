@@ -387,6 +387,16 @@ func TestWhatIsNotCovered(t *testing.T) {
 	}
 }
 
+func TestAFeedOfMetadataHasNoOtherFields(t *testing.T) {
+	feed := kinf.Feed{MetadataOnly: true}
+	for field, covers := range map[string]bool{"metadata.name": true, "spec.nodeName": false} {
+		scope := Scope{Metadata: true, Fields: fields.OneTermEqualSelector(field, "a")}
+		if why := scope.misses(&feed); (why == "") != covers {
+			t.Errorf("%s: %q", field, why)
+		}
+	}
+}
+
 func TestIndexes(t *testing.T) {
 	t.Parallel()
 	w, store, config := world(t, 200)

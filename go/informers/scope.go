@@ -54,6 +54,8 @@ func (s *Scope) misses(f *kinf.Feed) string {
 		return "it watches the namespace " + f.Namespace
 	case f.MetadataOnly && !s.Metadata:
 		return "it keeps metadata only"
+	case f.MetadataOnly && s.Fields != nil && slices.ContainsFunc(s.Fields.Requirements(), isOfContent):
+		return "it keeps no field that is selected"
 	case f.LabelSelector != "" && !sameLabels(f.LabelSelector, s.Labels):
 		return "it selects labels: " + f.LabelSelector
 	case f.FieldSelector != "" && !sameFields(f.FieldSelector, s.Fields):
@@ -63,6 +65,8 @@ func (s *Scope) misses(f *kinf.Feed) string {
 	}
 	return ""
 }
+
+func isOfContent(r fields.Requirement) bool { return !strings.HasPrefix(r.Field, "metadata.") }
 
 func sameLabels(text string, selector labels.Selector) bool {
 	parsed, err := labels.Parse(text)
