@@ -319,10 +319,12 @@ static int route_prepare(struct answer_request *request)
 			&request->options, request->verb == ANSWER_WATCH, &request->status);
 		if (r == 0 && request->options.fields && is_custom)
 			r = answer_custom(request, CUSTOM_LABELS, &selectable);
-		if (r == 0)
-			r = api_kind_check_fields(&(struct api_kind_name){d->group, d->version,
-							  d->kind, d->namespaced},
-				buf_cstr(&selectable), request->options.fields, &request->status);
+		if (r)
+			return r;
+		r = api_kind_check_fields(
+			&(struct api_kind_name){d->group, d->version, d->kind, d->namespaced},
+			buf_cstr(&selectable), request->options.fields, &request->status);
+		request->is_label_unknown = r == 400;
 	}
 	return r ? r : answer_form_init(request);
 }
@@ -336,8 +338,8 @@ static void route_dispatch(struct answer_request *request)
 	int r = route_prepare(request);
 	if (r == 0)
 		r = answer_check_feed(request);
-	/* The API server may have the form, the feed or fresher data. */
-	bool elsewhere = r == 404 || r == 406 || r == 429 || r == 503;
+	/* The API server may have the form, the feed, the field label or fresher data. */
+	bool elsewhere = r == 404 || r == 406 || r == 429 || r == 503 || request->is_label_unknown;
 	if (r != 0 && elsewhere && answer_can_forward(request)) {
 		answer_forward(request);
 		return;

@@ -105,9 +105,10 @@ struct answer_request {
 	bool is_waiting, is_parked;
 	struct answer_request *next, **at; /* of the waiting ones */
 	/* Forwarding. */
-	bool must_forward;  /* waiting would not help */
-	bool unreachable;   /* the API server did not answer: nothing can be forwarded */
-	bool cache_answers; /* if the API server does not */
+	bool is_label_unknown; /* of a field selector */
+	bool must_forward;     /* waiting would not help */
+	bool unreachable;      /* the API server did not answer: nothing can be forwarded */
+	bool cache_answers;    /* if the API server does not */
 };
 
 /* Reads the head. Returns: 0; HTTP statuses with the Status; errors. */

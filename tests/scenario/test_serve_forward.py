@@ -149,6 +149,7 @@ def test_quorum_needs_forward(workspace):
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nodes", "/apis/apps/v1/deployments", "/api/v1/namespaces/web/nosuch", "/nosuch", "/api", "/apis",
+                                  "/api/v1/pods?fieldSelector=spec.later%3Dx",
                                   "/api/v1", "/apis?x=%20y", "/api/v1/namespaces/web/pods/p1/log?follow=true&limit=abc"])
 def test_other_reads_are_the_api_servers(forward, path):
     theirs, ours = forward.serve.server.ask(path), forward.ask(path)
