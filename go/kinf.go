@@ -254,7 +254,8 @@ func (s *Store) joinLog(held *pair) (*pair, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pair == nil || s.closed || currentOf(s.path+"/journal/CURRENT") != s.currents[1] {
+	current := currentOf(s.path + "/journal/CURRENT")
+	if s.pair == nil || s.closed || current == (currentID{}) || current != s.currents[1] {
 		return nil, err
 	}
 	if s.pair != held {
