@@ -211,12 +211,8 @@ static int audit_take(struct import *import, const struct audit_event *event,
 	if (r == 0)
 		r = import_object(import, buf_bytes(&import->annotated), kind, version);
 	import->change = IMPORT_LISTED;
-	if (r == 0 && import->stored > stored && event->object.resource.size) {
-		struct import_kind *feed = &import->feeds[import->last_feed].kind;
-
-		(void)snprintf(feed->plural, sizeof(feed->plural), "%.*s",
-			BYTES_ARG(event->object.resource));
-	}
+	if (r == 0 && import->stored > stored)
+		import_take_plural(import, event->object.resource);
 	return r;
 }
 

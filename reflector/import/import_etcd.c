@@ -161,11 +161,10 @@ static void etcd_take_plural(struct import *import, const char *path)
 
 	(void)snprintf(middle, sizeof(middle), "/%s/", kind->group);
 	const char *found = strstr(path, middle);
-	if (found)
+	if (found && *kind->group) {
 		found += strlen(middle);
-	if (found && *kind->group && strcspn(found, "/") < sizeof(kind->plural))
-		(void)snprintf(kind->plural, sizeof(kind->plural), "%.*s", (int)strcspn(found, "/"),
-			found);
+		import_take_plural(import, BYTES(found, strcspn(found, "/")));
+	}
 }
 
 static int etcd_object(struct etcd_walk *walk, const struct etcd_value *value)

@@ -337,6 +337,15 @@ static int feeds_put_empty_list(struct import *import, struct import_feed *feed)
 	return r < 0 ? r : journal_append(import->journal, &record, &end);
 }
 
+void import_take_plural(struct import *import, struct bytes plural)
+{
+	struct import_kind *kind = &import->feeds[import->last_feed].kind;
+	char name[sizeof(kind->plural)];
+
+	if (plural.size && catalogue_copy_name(plural, name, sizeof(name)))
+		memcpy(kind->plural, name, sizeof(name));
+}
+
 int import_find_feed(
 	struct import *import, const struct import_kind *kind, struct import_feed **ret_feed)
 {

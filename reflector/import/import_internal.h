@@ -125,6 +125,8 @@ int import_etcd(struct import *import, const struct source_file *file);
 bool import_find_named(const char *name, size_t size, struct import_kind *ret_kind);
 /* Takes an APIResourceList of the dump. */
 int import_take_discovery(struct import *import, struct bytes body);
+/* Takes the plural of the object that was stored last, unless it is no name. */
+void import_take_plural(struct import *import, struct bytes plural);
 /* Finds the feed of KIND's kind, version and group, or adds it. Opens its list. For a change it is
  * the feed of any version, and gets the newest one. */
 int import_find_feed(

@@ -595,6 +595,17 @@ def test_an_audit_log_is_the_history_of_a_cluster(store):
     assert pods(store, store.directory / "late") == ["pod/a"], "a log of deletions alone has content"
 
 
+def test_the_plural_of_an_audit_log_is_a_name(store):
+    """It is printed to a terminal."""
+    gadget = {"kind": "Gadget", "apiVersion": "example.com/v1", "metadata": {"name": "g", "namespace": "web", "resourceVersion": "5"}}
+    for plural, feed in (("gadgetry", "gadgetry.example.com"), ("gad\u001b[31mget", "gadgets.example.com")):
+        (store.directory / "audit.log").write_text(audited("create", "01", gadget, resource=plural, apiGroup="example.com") + "\n")
+        target = store.directory / feed
+        store.kinf("import", store.directory / "audit.log", "--store", target, check=True)
+        status = store.kinf("status", "-o", "json", "--store", target, check=True)
+        assert [row["name"] for row in status.json["feeds"]] == [feed], status
+
+
 def also(line, **members):
     return json.dumps({**json.loads(line), **members})
 
