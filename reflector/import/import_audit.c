@@ -11,8 +11,6 @@
 #include "common/err.h"
 #include "common/text/timestamp.h"
 
-#define AUDIT_USER "kinformer/audit-user"
-
 struct audit_event {
 	struct value response;
 	struct bytes verb, user;
@@ -89,57 +87,12 @@ static bool audit_read(struct import *import, struct bytes body, struct audit_ev
 
 /* ---- the annotation ----------------------------------------------------- */
 
-int import_copy_map(const struct value *map, const char *key, struct buf *out, size_t *ret_opened,
-	uint32_t *ret_count, struct value *ret_member)
-{
-	struct value_iter iter;
-	struct bytes name, item_body;
-	struct value item;
-	int r;
-
-	*ret_member = (struct value){.type = VALUE_NIL};
-	*ret_opened = value_open_map(out);
-	*ret_count = 0;
-	value_iter_init(&iter, map);
-	while ((r = value_iter_next(&iter, &name, &item)) == FOUND) {
-		if (bytes_equal(name, bytes_str(key))) {
-			*ret_member = item;
-			continue;
-		}
-		r = value_document(&item, &item_body);
-		if (r < 0)
-			return r;
-		value_put_string(out, name);
-		buf_bytes_put(out, item_body);
-		(*ret_count)++;
-	}
-	return r < 0 ? r : 0;
-}
-
 int import_annotate(struct import *import, const struct value *object, struct bytes user)
 {
-	struct buf *out = &import->annotated;
-	struct value metadata, annotations, old;
-	size_t root, middle, inner;
-	uint32_t n_root, n_middle, n_inner;
+	static const char *const keys[] = {"metadata", "annotations", "kinformer/audit-user", NULL};
 
-	buf_reset(out);
-	int r = import_copy_map(object, "metadata", out, &root, &n_root, &metadata);
-	value_put_string(out, BYTES_LIT("metadata"));
-	if (r == 0)
-		r = import_copy_map(
-			&metadata, "annotations", out, &middle, &n_middle, &annotations);
-	value_put_string(out, BYTES_LIT("annotations"));
-	if (r == 0)
-		r = import_copy_map(&annotations, AUDIT_USER, out, &inner, &n_inner, &old);
-	if (r < 0)
-		return r;
-	value_put_string(out, BYTES_LIT(AUDIT_USER));
-	value_put_string(out, user);
-	value_close(out, inner, n_inner + 1);
-	value_close(out, middle, n_middle + 1);
-	value_close(out, root, n_root + 1);
-	return buf_error(out);
+	buf_reset(&import->annotated);
+	return import_set(object, keys, user, &import->annotated);
 }
 
 /* ---- events ------------------------------------------------------------- */

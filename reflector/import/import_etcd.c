@@ -108,28 +108,14 @@ static void etcd_report(struct etcd_walk *walk)
 /* Writes BODY with the revision as its resourceVersion, which etcd does not keep. */
 static int etcd_stamp(struct import *import, struct bytes body, uint64_t revision)
 {
-	struct buf *out = &import->annotated;
-	struct value root, metadata, old;
+	static const char *const keys[] = {"metadata", "resourceVersion", NULL};
+	struct value root;
 	char text[24];
-	size_t outer, inner;
-	uint32_t n_outer, n_inner;
 	int r = value_read(body, &root);
 
-	if (r < 0)
-		return r;
 	(void)snprintf(text, sizeof(text), "%" PRIu64, revision);
-	buf_reset(out);
-	r = import_copy_map(&root, "metadata", out, &outer, &n_outer, &metadata);
-	value_put_string(out, BYTES_LIT("metadata"));
-	if (r == 0)
-		r = import_copy_map(&metadata, "resourceVersion", out, &inner, &n_inner, &old);
-	if (r < 0)
-		return r;
-	value_put_string(out, BYTES_LIT("resourceVersion"));
-	value_put_string(out, bytes_str(text));
-	value_close(out, inner, n_inner + 1);
-	value_close(out, outer, n_outer + 1);
-	return buf_error(out);
+	buf_reset(&import->annotated);
+	return r < 0 ? r : import_set(&root, keys, bytes_str(text), &import->annotated);
 }
 
 /* Deletes the object of the key PATH, .../GROUP/PLURAL/[NAMESPACE/]NAME, if its kind is known. */

@@ -94,6 +94,11 @@ int import_file(void *arg, const struct source_file *file);
 int import_object(
 	struct import *import, struct bytes body, struct bytes kind, struct bytes version);
 
+/* Writes MAP to OUT with the string TEXT at KEYS, names of maps within maps that end with NULL;
+ * without a member there if TEXT is empty. */
+int import_set(
+	const struct value *map, const char *const *keys, struct bytes text, struct buf *out);
+
 /* A deletion without the object. */
 struct import_deletion {
 	struct bytes group, resource, name_space, name; /* resource: the plural */
@@ -107,11 +112,9 @@ int import_delete(struct import *import, const struct import_deletion *deletion)
 
 /* Takes an audit event. Returns as import_object(). */
 int import_audit(struct import *import, struct bytes body);
-/* Writes OBJECT with the user's name in its annotation to import->annotated. */
+/* Writes OBJECT with the user's name in its annotation to import->annotated; without the annotation
+ * if USER is empty. */
 int import_annotate(struct import *import, const struct value *object, struct bytes user);
-/* Copies MAP to OUT, except for its member KEY, for the caller to add. Opens the map. */
-int import_copy_map(const struct value *map, const char *key, struct buf *out, size_t *ret_opened,
-	uint32_t *ret_count, struct value *ret_member);
 
 /* ---- import_etcd.c ------------------------------------------------------- */
 

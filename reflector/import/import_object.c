@@ -238,35 +238,13 @@ static int object_check_cluster(struct import *import, const struct import_kind 
 	return 0;
 }
 
-/* Writes BODY to OUT with the namespace NAME_SPACE, or without one if it is empty. */
-static int object_move(struct bytes body, struct bytes name_space, struct buf *out)
-{
-	struct value root, metadata, old;
-	size_t outer, inner;
-	uint32_t n_outer, n_inner;
-	int r = value_read(body, &root);
-
-	if (r == 0)
-		r = import_copy_map(&root, "metadata", out, &outer, &n_outer, &metadata);
-	value_put_string(out, BYTES_LIT("metadata"));
-	if (r == 0)
-		r = import_copy_map(&metadata, "namespace", out, &inner, &n_inner, &old);
-	if (r < 0)
-		return r;
-	if (name_space.size) {
-		value_put_string(out, BYTES_LIT("namespace"));
-		value_put_string(out, name_space);
-	}
-	value_close(out, inner, n_inner + (name_space.size > 0));
-	value_close(out, outer, n_outer + 1);
-	return buf_error(out);
-}
-
 static int object_store(struct import *import, struct import_identity *identity,
 	const struct import_kind *kind, struct bytes body)
 {
+	static const char *const keys[] = {"metadata", "namespace", NULL};
 	CLEANUP(buf_release) struct buf moved = BUF_INIT;
 	struct import_feed *feed = NULL;
+	struct value root;
 	int r = object_check_cluster(import, kind, identity);
 
 	if (r == 0 && import->open_bytes >= BATCH) {
@@ -279,7 +257,9 @@ static int object_store(struct import *import, struct import_identity *identity,
 		r = import_find_feed(import, kind, &feed);
 	if (r == 0 && feed->kind.scope_is_known && feed->kind.namespaced != kind->namespaced) {
 		identity->name_space = feed->kind.namespaced ? BYTES_LIT("default") : BYTES_NONE;
-		r = object_move(body, identity->name_space, &moved);
+		r = value_read(body, &root);
+		if (r == 0)
+			r = import_set(&root, keys, identity->name_space, &moved);
 		body = buf_bytes(&moved);
 	}
 	return r < 0 ? r : object_record(import, feed, identity, body);
@@ -326,6 +306,42 @@ static int object_take_items(
 }
 
 /* ---- import_internal.h -------------------------------------------------- */
+
+int import_set(const struct value *map, const char *const *keys, struct bytes text, struct buf *out)
+{
+	struct value item, member = {.type = VALUE_NIL};
+	struct bytes name, body;
+	struct value_iter iter;
+	uint32_t count = 0;
+	int r;
+
+	size_t opened = value_open_map(out);
+	value_iter_init(&iter, map);
+	while ((r = value_iter_next(&iter, &name, &item)) == FOUND) {
+		if (bytes_equal(name, bytes_str(*keys))) {
+			member = item;
+			continue;
+		}
+		r = value_document(&item, &body);
+		if (r < 0)
+			return r;
+		value_put_string(out, name);
+		buf_bytes_put(out, body);
+		count++;
+	}
+	if (r < 0)
+		return r;
+	if (keys[1] || text.size) {
+		value_put_string(out, bytes_str(*keys));
+		count++;
+	}
+	if (keys[1])
+		r = import_set(&member, keys + 1, text, out);
+	else if (text.size)
+		value_put_string(out, text);
+	value_close(out, opened, count);
+	return r < 0 ? r : buf_error(out);
+}
 
 static int object_take(struct import *import, struct bytes *body, struct import_identity *identity,
 	struct bytes kind, struct bytes version)
