@@ -263,8 +263,10 @@ static void machine_list_failed(struct feed_machine *m, const struct feed_input 
 		 * write. */
 		if (machine_repeat(m, in))
 			return;
-		if (++m->page_retries > PAGE_RETRIES_MAX)
+		if (++m->page_retries > PAGE_RETRIES_MAX) {
 			machine_restart_list(m);
+			m->unpaged = false; /* it may be too large for one request */
+		}
 		machine_back_off(m, in);
 		return;
 	case FAILURE_UNREADABLE:

@@ -81,6 +81,24 @@ Test(machine, c08_an_expired_list_without_pages_is_asked_for_again)
 			.limit = 0});
 }
 
+Test(machine, a_list_without_pages_that_is_lost_is_tried_in_pages_again)
+{
+	start("", false);
+	PLAY({FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
+		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .most_ms = 1600},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 0});
+	for (int i = 0; i < 5; i++)
+		PLAY({FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT,
+			     .most_ms = 60000},
+			{FEED_ON_TICK, .what = FEED_DO_QUEUE},
+			{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 0});
+	PLAY({FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT, .most_ms = 60000},
+		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
+		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500});
+}
+
 Test(machine, c10_an_empty_page_with_a_token_is_followed_but_not_for_ever)
 {
 	struct feed_input page = {.on = FEED_ON_PAGE, .rv = BYTES_LIT("10")};
