@@ -333,7 +333,8 @@ int list_end(struct list *list, struct list_page *ret_page)
 		r = list_take_text(list, continue_, "metadata.continue", &page.continue_);
 	if (r < 0)
 		return r;
-	if (page.kind.size && !list->options.is_file &&
+	/* A definition may name its lists as it likes. */
+	if (page.kind.size && !list->options.is_file && !list->has_items &&
 		(page.kind.size < 4 ||
 			memcmp((const char *)page.kind.data + page.kind.size - 4, "List", 4) != 0))
 		return err_say(

@@ -119,6 +119,8 @@ Test(list, keys_may_come_in_any_order_and_items_may_be_missing)
 		 "\"resourceVersion\":\"5\"}}",
 			"{\"a\":1};"},
 		{"{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":null}", ""},
+		{"{\"kind\":\"Widgets\",\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{}]}",
+			"{};"}, /* listKind of a definition */
 		{"{\"metadata\":{\"resourceVersion\":\"5\"}}", ""},
 		{" { \"metadata\" : { \"resourceVersion\" : \"5\" } , \"items\" : [ ] } \n", ""},
 		{"{\"x\":{\"items\":[{\"no\":1}]},\"items\":[{\"a\":[]}],\"y\":[1,\"items\"],\"z\":"
