@@ -2,7 +2,8 @@
 /*
  * Moves names from retired feeds to their replacements. When every configured feed of a name has
  * been listed, or none is configured any more, one transaction removes the retired feeds of that
- * name and gives it to the new ones.
+ * name and gives it to the new ones. A retired feed that has no replacement waits for discovery's
+ * answer about new entries: one of them may be the same feed by another name.
  */
 #include <string.h>
 
@@ -26,23 +27,41 @@ void feeds_hold_removals(struct feeds *feeds, bool hold)
 	feeds->removals_held = hold;
 }
 
+/* Whether an entry without feed may get a retired one: the name may be all that changed. */
+static bool replace_awaits_discovery(const struct feeds *feeds)
+{
+	for (size_t i = 0; i < feeds->n_wildcards; i++)
+		if (!feeds->wildcards[i].verified)
+			return true;
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		const struct configured_feed *w = &feeds->configured[i];
+
+		if (!w->session && (!w->pending.feed || w->pending.phase == FEED_LISTING))
+			return true;
+	}
+	return false;
+}
+
 int replace_ready(struct feeds *feeds)
 {
 	struct recorder *recorder = feeds->shared.recorder;
+	bool awaits_discovery = replace_awaits_discovery(feeds);
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < feeds->n_retired; i++) {
 		struct retired_feed *old = &feeds->retired[i];
 		const struct feed_definition *d = session_definition(old->session);
-		bool ready = !old->removed;
+		bool ready = !old->removed, replaced = false;
 
 		for (size_t j = 0; ready && j < feeds->n_configured; j++) {
 			const struct configured_feed *w = &feeds->configured[j];
 
-			ready = !entry_is_named(d->name, w->entry.name) ||
-				(w->session && session_record(w->session)->listed);
+			if (!entry_is_named(d->name, w->entry.name))
+				continue;
+			replaced = true;
+			ready = w->session && session_record(w->session)->listed;
 		}
-		if (!ready)
+		if (!ready || (!replaced && awaits_discovery))
 			continue;
 		struct record record = {.feed = d->id, .type = RECORD_FEED_REMOVED};
 		uint64_t seq;

@@ -38,6 +38,7 @@ void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, con
 		LOG(feed_unresolved, .feed = w->entry.name, .resource = w->entry.resource,
 			.error = why);
 	w->warned = true;
+	feeds->names_changed = true;
 	resolve_set_row(feeds, w,
 		error == ERR_NO_RESOURCE ? FEED_GONE
 		: error == ERR_CONFIG    ? FEED_ERROR

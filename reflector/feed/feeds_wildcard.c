@@ -341,6 +341,8 @@ int wildcard_due(struct feeds *feeds)
 	}
 	if (r >= 0)
 		wildcard_report(feeds);
+	for (size_t i = 0; r >= 0 && i < feeds->n_wildcards; i++)
+		feeds->wildcards[i].verified = feeds->names_changed = true;
 	return r < 0 ? r : 0;
 }
 

@@ -146,3 +146,18 @@ def test_feeds_that_a_file_does_not_name_yet_are_kept(simulator, store, slow_wri
     assert 'feed_removed feed="nodes"' not in supervisor.log
     store.wait_equal(simulator, "nodes")
     assert not simulator.requests(resource="nodes", verb="list")
+
+
+@pytest.mark.parametrize("renamed", [whole("pods", name="other"), whole("*")], ids=["name", "wildcard"])
+def test_a_feed_renamed_while_nothing_runs_keeps_its_objects(simulator, store, renamed):
+    """Discovery had not answered yet: the feed was removed and listed again by its new name."""
+    simulator.create("pods", 30)
+    _, reflector = store.start_live(whole("pods", name="first"))
+    reflector.kill()
+    simulator.forget_requests()
+    store.configure(renamed)
+    os.utime(store.config, (0, 0))  # a new file holds removals back
+    reflector = store.reflector()
+    store.wait_live(renamed.get("name", "pods"))
+    assert "feed_removed" not in reflector.log
+    assert not simulator.requests(resource="pods", verb="list")
