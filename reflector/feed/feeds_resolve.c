@@ -219,6 +219,11 @@ static int resolve_one(struct feeds *feeds, struct configured_feed *w)
 		!entry_is_of(&w->entry, &(struct entry_resource){
 						resource.group, resource.version, resource.plural}))
 		r = err_say(ERR_NO_RESOURCE, "the server has no resource '%s'", w->entry.resource);
+	/* Another group's resource of that name does not replace the feed's own. */
+	if (r == FOUND && w->session &&
+		strcmp(session_definition(w->session)->group, resource.group) != 0)
+		r = err_say(ERR_NO_RESOURCE, "the server has no resource '%s' of the feed's group",
+			w->entry.resource);
 	if (r == FOUND)
 		r = entry_define(&w->entry, &resource, &definition);
 	if (r < 0) {

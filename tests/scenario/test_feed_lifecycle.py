@@ -86,6 +86,23 @@ def test_c47_a_feed_is_gone_with_its_definition_and_lists_when_the_definition_re
     assert feeds_of(store)["pods"]["id"] == pods["id"]
 
 
+def test_a_feed_does_not_become_another_groups(simulator, store):
+    """Its own resource was away for a moment, and the name meant the other one from then on."""
+    simulator.add_kind(**GADGET)
+    simulator.add_kind(**{**GADGET, "group": "other.example.com"})
+    simulator.put(GADGETS, gadget("a"))
+    store.configure(whole("gadgets"), **QUICK)
+    _, reflector = store.daemons()
+    wait_state(store, "gadgets", "live")
+    simulator.remove_kind(GADGETS)
+    wait_state(store, "gadgets", "gone")
+    simulator.add_kind(**GADGET)
+    simulator.put(GADGETS, gadget("b"))
+    wait_state(store, "gadgets", "live")
+    assert store.kinf("get", "gadgets", "-o", "name", check=True).stdout == "gadget.late.example.com/b\n"
+    assert not lines_of(reflector, "feed_removed")
+
+
 @pytest.mark.parametrize("change", ["scope", "kind"])
 @pytest.mark.parametrize("namespaced", [True, False])
 def test_c37_a_resource_that_was_made_again_as_another_one_is_another_feed(simulator, store, change, namespaced):
