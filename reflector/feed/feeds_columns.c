@@ -113,9 +113,11 @@ int columns_due(struct feeds *feeds)
 	bool definitions = false; /* are watched: readers have them */
 	for (size_t i = 0; i < feeds->n_configured; i++) {
 		const struct session *session = feeds->configured[i].session;
+		const struct feed_definition *d = session ? session_definition(session) : NULL;
 
-		definitions |= session && strcmp(session_definition(session)->resource,
-						  "customresourcedefinitions") == 0;
+		definitions |= d && !d->metadata_only &&
+			       !strcmp(d->resource, "customresourcedefinitions") &&
+			       !strcmp(d->group, "apiextensions.k8s.io");
 	}
 	for (size_t i = 0; i < feeds->n_configured; i++) {
 		struct configured_feed *w = &feeds->configured[i];

@@ -135,8 +135,9 @@ def wide(store):
     return words(store.kinf("get", "widgets", "-n", "web", "-o", "wide").stdout)
 
 
-def test_columns_of_custom_resources_are_kept_for_later_readers(widgets, store):
-    store.configure("widgets")
+@pytest.mark.parametrize("others", [[], [{"resource": DEFINITIONS, "objects": "metadata"}]], ids=["alone", "metadata"])
+def test_columns_of_custom_resources_are_kept_for_later_readers(widgets, store, others):
+    store.configure("widgets", *others)
     daemons = store.daemons()
     eventually(lambda: wide(store) == [["NAME", "READY", "SIZE"], ["w", "False", "7"]])
     assert words(store.kinf("get", "widgets").stdout) == [["NAMESPACE", "NAME", "READY"], ["web", "w", "False"]]
