@@ -96,10 +96,15 @@ static int files_add(struct kubeconfig_files *files, const char *path)
 		free(file->path);
 		return r == -ENOENT || r == -ENOTDIR ? NOT_FOUND : r;
 	}
-	files->count++;
 	root = yaml_root(file->yaml);
+	if (!root) { /* empty: no configuration, as for client-go */
+		yaml_free(&file->yaml);
+		free(file->path);
+		return NOT_FOUND;
+	}
+	files->count++;
 	kind = yaml_text(root, "kind");
-	if (root && root->type != YAML_MAP)
+	if (root->type != YAML_MAP)
 		return err_say(ERR_CONFIG, "'%s': not a kubeconfig: not a map", file->path);
 	if (kind && strcmp(kind, "Config"))
 		return err_say(
@@ -153,8 +158,8 @@ static int files_say_none(void)
 
 	if (list && *list)
 		return err_say(-ENOENT,
-			"no kubeconfig: none of the files in $KUBECONFIG ('%.200s') exists, and "
-			"this is no pod",
+			"no kubeconfig: no file in $KUBECONFIG ('%.200s') has one, and this is no "
+			"pod",
 			list);
 	return err_say(-ENOENT, "no kubeconfig: $KUBECONFIG is not set, ~/.kube/config does not "
 				"exist, and this is no pod");
@@ -248,7 +253,9 @@ static int files_read(struct kubeconfig_files *files, const char *file)
 	int r = strncmp(file, "~/", 2) ? NOT_FOUND : files_home_path(file + 2, path, sizeof(path));
 	if (r >= 0)
 		r = files_add(files, r == FOUND ? path : file);
-	return r == NOT_FOUND ? err_say(ERR_CONFIG, "kubeconfig '%s' does not exist", file) : r;
+	return r == NOT_FOUND
+		       ? err_say(ERR_CONFIG, "kubeconfig '%s' does not exist, or is empty", file)
+		       : r;
 }
 
 bool kubeconfig_is_readable(const char *file)
