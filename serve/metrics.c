@@ -146,7 +146,8 @@ static void metrics_put_labels(
 		for (; *value && size + 4 < LABELS_SIZE; value++) {
 			if (*value == '"' || *value == '\\')
 				text[size++] = '\\';
-			text[size++] = (unsigned char)*value < 0x20 ? ' ' : *value;
+			/* Half a character would have Prometheus refuse all metrics. */
+			text[size++] = *value < ' ' || *value > '~' ? ' ' : *value;
 		}
 		text[size++] = '"';
 		name += n + (name[n] == ',');

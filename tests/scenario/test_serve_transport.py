@@ -426,7 +426,9 @@ def test_watches_end_cleanly_at_sigterm_and_idle_connections_too(workspace):
 def test_metrics_are_on_their_own_listener_only(server):
     metrics = server.addresses()["metrics", "http"]
     server.curl("--unix-socket", server.socket, "http://localhost/livez")
+    server.curl("--unix-socket", server.socket, "http://localhost/api/v1/%ff%c3")
     text = server.curl(f"http://{metrics}/metrics")
+    assert text.isascii(), "Prometheus refuses what is not UTF-8"
     assert text.startswith("HTTP/1.1 200") and "# TYPE apiserver_request_total counter" in text
     assert 'apiserver_request_total{verb="GET"' in text and 'apiserver_request_duration_seconds_bucket{' in text
     assert server.curl("--unix-socket", server.socket, "http://localhost/metrics").startswith("HTTP/1.1 4")
