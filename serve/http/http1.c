@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/err.h"
+#include "common/text/utf8.h"
 #include "serve/http/connection.h"
 
 #define HTTP1_IN_MAX    (EXCHANGE_HEAD_MAX + 4)
@@ -73,8 +74,10 @@ static int http1_begin_request(
 	h->body_open = s->x.has_body;
 	h->state = HTTP1_ANSWER;
 	s->body_ended = !s->x.has_body;
+	struct bytes protocol = exchange_header(&s->x, "upgrade");
+	/* An offer of HTTP/2 may be ignored (RFC 9110, 7.8), and kube-apiserver does. */
 	s->x.upgrade = head->upgrade && !s->x.has_body && head->version == EXCHANGE_HTTP_1_1 &&
-		       exchange_header(&s->x, "upgrade").data;
+		       protocol.data && !ascii_equal(protocol, BYTES_LIT("h2c"));
 	return 0;
 }
 

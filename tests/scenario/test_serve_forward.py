@@ -70,6 +70,8 @@ def test_covered_reads_are_answered_from_the_cache(forward):
     assert forward.ask(PODS).names == ["p0", "p1", "p2"]
     assert forward.ask(PODS + "/p1").status == 200
     assert forward.ask(PODS + "/nope").status == 404
+    offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAMAAABkAAQCAAAAAAIAAAAA"}
+    assert forward.ask(PODS, **offer).names == ["p0", "p1", "p2"]
     assert forward.api.times("GET", "/api/v1/namespaces/web/pods") == before
 
 
