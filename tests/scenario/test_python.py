@@ -571,6 +571,13 @@ def test_ctrl_c_interrupts_calls_that_wait(store, simulator):
     assert watch.next_event(LIMIT).key == "ctrl-c/x"  # the watch still works
     interrupted(lambda: store.wait_synced("nothing"), lambda: len(store._users) == 1)
 
+    # A second one, before the first has been dealt with, leaves a call and a watch in use.
+    call = store.in_use()
+    call.__enter__()
+    watch._enter(object())
+    store.close()
+    watch.close()
+
 
 @guest
 def test_what_a_signal_raises_in_a_callback_is_not_lost(store, simulator):

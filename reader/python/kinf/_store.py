@@ -184,7 +184,7 @@ class Store(Single):
         self.children: WeakSet[Any] = WeakSet()  # to be closed before it
         self._forks = forks()
         self._changed = threading.Condition()
-        self._users: set[object] = set()  # calls under way
+        self._users: dict[object, int] = {}  # calls under way, and their threads
         self._handle: int | None = None
         self._open(None if path is None else os.fsencode(path), check)
 
@@ -208,13 +208,13 @@ class Store(Single):
             with self._changed:
                 if self._handle is None:
                     raise Ended("the store was closed")
-                self._users.add(user)
+                self._users[user] = threading.get_ident()
                 handle = self._handle
             yield handle
         finally:
             if self._forks == forks():
                 with self._changed:
-                    self._users.discard(user)
+                    self._users.pop(user, None)
                     self._changed.notify_all()
 
     def snapshot(self, at: int = 0) -> Snapshot:
@@ -274,10 +274,13 @@ class Store(Single):
             handle, self._handle = self._handle, None
             if handle is None:
                 return
-            self._changed.wait_for(lambda: not self._users)
+            own = threading.get_ident()
+            self._changed.wait_for(lambda: all(thread == own for thread in self._users.values()))
         for child in list(self.children):  # made meanwhile
             child.close()
-        lib.kinf_close(byref(c_void_p(handle)))
+        # Ctrl-C may have kept a call from leaving, or this is a signal's handler within one.
+        if not self._users and not self.children:
+            lib.kinf_close(byref(c_void_p(handle)))
 
     def __enter__(self) -> "Store":
         return self
