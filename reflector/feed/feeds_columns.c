@@ -76,6 +76,7 @@ static int columns_ask(struct feeds *feeds, const struct feed_definition *feed)
 			.path = path,
 			.limit = COLUMNS_LIMIT,
 			.total_ns = COLUMNS_TIME_NS,
+			.may_be_absent = true, /* an aggregated API has no definition */
 			.done = columns_answered,
 			.arg = feeds,
 		},

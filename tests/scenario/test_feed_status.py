@@ -68,11 +68,13 @@ def test_status_counts_the_work_of_each_feed(simulator, store):
 
 
 def test_a_run_without_faults_counts_no_error(simulator, store):
-    """Watches ended in time are none, nor is the 404 of the question about the server's age."""
+    """Watches ended in time are none, nor are the 404s of the questions about the server's age and
+    for the definition of an aggregated resource."""
     simulator.create("pods", 3)
-    store.configure(*FEEDS, watchTimeout="1s")
+    store.configure(*FEEDS, "widgets", watchTimeout="1s")
     store.daemons()
     live(store, simulator)
+    eventually(lambda: any("customresourcedefinitions" in r["path"] for r in simulator.requests()))
 
     def reflector():
         return next(p for p in store.kinf("status", "-o", "json", check=True).json["processes"] if p["name"] == "kinf-reflector")["counters"]
