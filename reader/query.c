@@ -226,15 +226,14 @@ static int query_refuse_field(const struct feed_definition *feed, const struct p
 		feed->name, path_text(path));
 }
 
-static int query_check_label(
-	const struct feed_definition *feed, const struct selector_requirement *label)
+static int query_check_label(const struct feed_definition *feed, struct bytes key)
 {
 	CLEANUP(path_free) struct path *path = NULL;
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 
 	if (!strstr(feed->drop, "metadata.labels")) /* in nearly all feeds */
 		return 0;
-	buf_printf(&text, "metadata.labels['%.*s']", BYTES_ARG(label->key));
+	buf_printf(&text, "metadata.labels['%.*s']", BYTES_ARG(key));
 	const char *c = buf_cstr(&text);
 	int r = c ? path_parse(c, &path) : buf_error(&text);
 	if (r < 0)
@@ -253,7 +252,13 @@ int query_check_feed(const struct query *query, const struct feed_definition *fe
 			return query_refuse_field(feed, path);
 	}
 	for (size_t i = 0; r == 0 && query->labels && i < selector_count(query->labels); i++)
-		r = query_check_label(feed, selector_at(query->labels, i));
+		r = query_check_label(feed, selector_at(query->labels, i)->key);
+	for (size_t i = 0; r == 0 && i < query->n_terms; i++) {
+		const char *value = query->terms[i].value;
+
+		if (!strcmp(query->terms[i].index, "label"))
+			r = query_check_label(feed, BYTES(value, strcspn(value, "=")));
+	}
 	if (r == 0 && query->sort_path && !feed_definition_keeps(feed, query->sort_path))
 		return query_refuse_field(feed, query->sort_path);
 	return r;

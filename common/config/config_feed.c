@@ -212,6 +212,27 @@ int config_read_indexes(
 	return r;
 }
 
+int config_check_index(const struct config_place *place, const struct config_feed *feed,
+	const struct config_index *index)
+{
+	for (size_t i = 0; i < index->n_paths; i++) {
+		CLEANUP(path_free) struct path *path = NULL;
+		int r = path_parse(index->paths[i], &path);
+
+		if (r < 0)
+			return r;
+		bool kept = !feed->metadata_only || path_is_of_metadata(path);
+		for (size_t k = 0; kept && k < feed->n_drop; k++)
+			kept = !path_is_within(path, bytes_str(feed->drop[k]));
+		if (!kept)
+			return config_refuse(place,
+				"index '%s': the objects of feed '%s' are kept without '%s' "
+				"('objects' or 'drop')",
+				index->name, feed->name, index->paths[i]);
+	}
+	return 0;
+}
+
 /* Adds the indexes of `resolve`: one for each field that kinf_who() reads. */
 static int config_add_resolve(const struct config_place *place, struct config_feed *feed)
 {
@@ -319,6 +340,11 @@ int config_finish_feed(
 		r = config_copy(&feed->name, feed->resource);
 	if (r == 0 && feed->resolve)
 		r = config_add_resolve(place, feed);
+	if (node)
+		here = config_place_member(
+			place, feed->resolve ? "resolve" : "indexes", feed->line);
+	for (size_t i = 0; r == 0 && i < feed->n_indexes; i++)
+		r = config_check_index(&here, feed, &feed->indexes[i]);
 	return r < 0 ? r : config_check_unique(place, node, config);
 }
 

@@ -220,7 +220,7 @@ static int config_add_index(struct config *config, const char *text)
 		r = config_add_index_path(&at_index, paths, index);
 		paths = end + more;
 	}
-	return r;
+	return r < 0 ? r : config_check_index(&at_index, &config->feeds[i], index);
 }
 
 /* ---- all ---------------------------------------------------------------- */

@@ -119,6 +119,9 @@ int config_new_index(const struct config_place *place, const char *name, struct 
 	struct config_index **ret_index);
 int config_add_index_path(
 	const struct config_place *place, const char *text, struct config_index *index);
+/* Refuses an index of fields that FEED does not keep. */
+int config_check_index(const struct config_place *place, const struct config_feed *feed,
+	const struct config_index *index);
 
 int config_set_wildcard(
 	const struct config_place *place, const char *text, struct config_feed *feed);

@@ -67,6 +67,8 @@ def test_fields_that_a_feed_does_not_keep_are_refused_instead_of_found_nowhere(w
         ("bare", ["--sort-by", "{.spec.nodeName}"], "spec.nodeName"),
         ("part", ["--field-selector", "spec.nodeName=n1"], "spec.nodeName"),
         ("part", ["-l", "app=front"], "metadata.labels.app"),
+        ("part", ["--index", "label=app=front"], "metadata.labels.app"),
+        ("part", ["--index", "label=app"], "metadata.labels.app"),
     ]:
         for command in ["get"] + ["watch"] * ("--sort-by" not in options):
             refused = store.kinf(command, feed, *options, timeout=20)

@@ -67,8 +67,7 @@ static const char every_key[] = "cluster:\n"
 				"    namespaces: [web, shop]\n"
 				"    labelSelector: tier in (front,back)\n"
 				"    fieldSelector: status.phase=Running\n"
-				"    objects: metadata\n"
-				"    drop: [metadata.managedFields, status]\n"
+				"    drop: [metadata.managedFields, data]\n"
 				"    indexes:\n"
 				"      node: spec.nodeName\n"
 				"      app: metadata.labels['app.kubernetes.io/name']\n"
@@ -77,6 +76,7 @@ static const char every_key[] = "cluster:\n"
 				"    pageSize: 100\n"
 				"    resync: 10m\n"
 				"  - resource: deployments.apps\n"
+				"    objects: metadata\n"
 				"    drop: []\n";
 
 Test(config, every_key_of_the_file_is_taken)
@@ -107,9 +107,9 @@ Test(config, every_key_of_a_feed_is_taken)
 	cr_assert_str_eq(f->namespaces[1], "shop");
 	cr_assert_str_eq(f->label_selector, "tier in (back,front)");
 	cr_assert_str_eq(f->field_selector, "status.phase=Running");
-	cr_assert(f->metadata_only);
+	cr_assert(c->feeds[1].metadata_only);
 	cr_assert_eq(f->n_drop, 2);
-	cr_assert_str_eq(f->drop[1], "status");
+	cr_assert_str_eq(f->drop[1], "data");
 	cr_assert_eq(f->page_size, 100);
 	cr_assert_eq(f->resync_ns, 600ull * 1000000000);
 	cr_assert_eq(f->line, 12);
@@ -271,6 +271,16 @@ Test(config, each_key_of_a_feed_wrong_in_turn)
 						   "single value, not a list, a map or nothing"},
 		{FEED "indexes: {n: [a,b,c,d,e,f,g,h,i]}",
 			"k.yaml:3: feeds[0].indexes.n[8]: at most 8 paths in one index"},
+		{FEED "drop: [spec]\n  indexes: {node: spec.nodeName}",
+			"k.yaml:2: feeds[0].indexes: index 'node': the objects of feed 'pods' are "
+			"kept without 'spec.nodeName' ('objects' or 'drop')"},
+		{FEED "indexes: {uid: metadata.uid, n: [metadata.name, a]}\n  objects: metadata",
+			"k.yaml:2: feeds[0].indexes: index 'n': the objects of feed 'pods' are "
+			"kept without 'a' ('objects' or 'drop')"},
+		{FEED "resolve: true\n  objects: metadata",
+			"k.yaml:2: feeds[0].resolve: index 'who-ip': the objects of feed 'pods' "
+			"are "
+			"kept without 'status.podIPs[*].ip' ('objects' or 'drop')"},
 		{FEED "pageSize: many", "k.yaml:3: feeds[0].pageSize: not a number: 'many'; "
 					"allowed are 1 to 100000"},
 		{FEED "pageSize: 0", "k.yaml:3: feeds[0].pageSize: '0': allowed are 1 to 100000"},
