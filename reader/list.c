@@ -323,7 +323,7 @@ static int list_fill(struct kinf_listing *list)
 	if (walked && walked == list->n_feeds) {
 		(void)snprintf(words, size, "index of '%s' in its order", path);
 		used = strlen(words);
-		plan_describe_checks(&list->query, false, words + used, size - used);
+		plan_describe_checks(&list->plan, &list->query, false, words + used, size - used);
 	} else {
 		used = strlen(words);
 		(void)snprintf(words + used, size - used, "; all sorted by '%s'", path);

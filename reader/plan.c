@@ -157,26 +157,47 @@ static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *fe
 
 /* ---- the driver, and the body's part --------------------------------------- */
 
-static int plan_count(struct snapshot *snapshot, struct plan *plan)
+/* Returns in RET_MAX the most postings that are no dearer than the names to be walked. A name costs
+ * half of a posting, whose key is somewhere else. */
+static int plan_most_postings(struct snapshot *snapshot, const struct snapshot_feed *feed,
+	const struct query *query, uint64_t *ret_max)
 {
-	uint64_t least = SORT_MAX + 1;
+	struct index_definition definition;
+	uint64_t names = 0;
 
-	for (size_t i = 0; i < plan->n_terms; i++) {
+	*ret_max = SORT_MAX;
+	if (!feed->definition.namespaced || !query->namespace_ ||
+		snapshot_definition(snapshot, feed->definition.id, INDEX_NAMESPACE, &definition) !=
+			FOUND)
+		return 0;
+	int r = index_postings(snapshot_index(snapshot), snapshot_index_txn(snapshot),
+		definition.id, bytes_str(query->namespace_), &names, NULL);
+	if (r >= 0 && names / 2 < SORT_MAX)
+		*ret_max = names / 2;
+	return r < 0 ? r : 0;
+}
+
+static int plan_count(struct snapshot *snapshot, const struct snapshot_feed *feed,
+	const struct query *query, struct plan *plan)
+{
+	uint64_t max;
+	int r = plan_most_postings(snapshot, feed, query, &max);
+
+	for (size_t i = 0; r >= 0 && i < plan->n_terms; i++) {
 		struct plan_term *term = &plan->terms[i];
-		int r = index_postings(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-			term->definition, term->value, &term->count, NULL);
 
+		r = index_postings(snapshot_index(snapshot), snapshot_index_txn(snapshot),
+			term->definition, term->value, &term->count, NULL);
 		if (r == NOT_FOUND)
 			plan->empty = true;
-		if (r < 0)
-			return r;
-		if (term->count < least) {
-			least = term->count;
-			plan->driver = i;
-			plan->postings = true;
-		}
+		term->checked = term->asked || term->count < feed->index.objects / 4;
+		if (r < 0 || term->count > max ||
+			(plan->postings && term->count >= plan->terms[plan->driver].count))
+			continue;
+		plan->driver = i;
+		plan->postings = true;
 	}
-	return 0;
+	return r < 0 ? r : 0;
 }
 
 /* A hashed value is compared with the body; the index's own are only the newest versions'. */
@@ -230,7 +251,7 @@ int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	for (size_t i = 0; i < plan->n_terms; i++)
 		plan->terms[i].value.data = plan->text.data + (uintptr_t)plan->terms[i].value.data;
 	plan->prefix = BYTES(plan->text.data + prefix, plan->text.size - prefix);
-	r = plan_count(snapshot, plan);
+	r = plan_count(snapshot, feed, query, plan);
 	struct plan_body_search search = {plan, past};
 	bool any = false;
 	for (size_t i = 0; i < plan->n_terms; i++)
@@ -244,12 +265,17 @@ int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	return r;
 }
 
-void plan_describe_checks(const struct query *query, bool driven, char *text, size_t size)
+void plan_describe_checks(
+	const struct plan *plan, const struct query *query, bool driven, char *text, size_t size)
 {
+	bool checked = false;
+
+	for (size_t i = 0; i < plan->n_terms; i++)
+		checked |= plan->terms[i].checked && !(driven && i == plan->driver);
 	(void)snprintf(text, size, "%s%s%s%s",
 		query->labels || query->fields ? "; filter on the body:" : "",
 		query->labels ? " label selector" : "", query->fields ? " field selector" : "",
-		query->n_terms > (driven ? 1u : 0u) ? "; terms checked in the index" : "");
+		checked ? "; terms checked in the index" : "");
 }
 
 void plan_describe(const struct plan *plan, const struct query *query, char *text, size_t size)
@@ -267,7 +293,7 @@ void plan_describe(const struct plan *plan, const struct query *query, char *tex
 	else
 		n = snprintf(text, size, "all names");
 	if (n >= 0 && (size_t)n < size)
-		plan_describe_checks(query, plan->postings, text + n, size - (size_t)n);
+		plan_describe_checks(plan, query, plan->postings, text + n, size - (size_t)n);
 }
 
 /* ---- checking one object ------------------------------------------------ */
@@ -280,7 +306,7 @@ int plan_accepts(const struct plan *plan, const struct query *query, struct snap
 	for (size_t i = 0; entry->object && i < plan->n_terms; i++) {
 		const struct plan_term *term = &plan->terms[i];
 
-		if (!term->asked || (plan->postings && i == plan->driver))
+		if (!term->checked || (plan->postings && i == plan->driver))
 			continue;
 		int r = index_has(snapshot_index(snapshot), snapshot_index_txn(snapshot),
 			term->definition, term->value, entry->object);

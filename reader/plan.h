@@ -4,13 +4,14 @@
  *
  * A condition of the query becomes a term if an index can answer it: a term asked for by name, a
  * label requirement (every label is indexed as `key` and as `key=value`), or a requirement on a
- * field with an index. If the term with the fewest postings has at most SORT_MAX of them, it is the
- * driver: its objects are sorted by key and checked one by one. Otherwise the plan walks all names:
- * no dearer then, and in bounded memory. Either way objects come in key order, as continue tokens
- * need.
+ * field with an index. If the term with the fewest postings has at most SORT_MAX of them, and fewer
+ * than half of the namespace's objects, it is the driver: its objects are sorted by key and checked
+ * one by one. Otherwise the plan walks all names, or those of the namespace: no dearer then, and in
+ * bounded memory. Either way objects come in key order, as continue tokens need.
  *
- * Terms asked for by name are checked in the index, selectors always on the body. The index knows
- * only the newest version of each object, so an older version (PAST) is checked on its body.
+ * Terms asked for by name, and those that few objects have, are checked in the index; selectors
+ * always on the body. The index knows only the newest version of each object, so an older version
+ * (PAST) is checked on its body.
  */
 #ifndef READER_PLAN_H
 #define READER_PLAN_H
@@ -28,6 +29,7 @@ struct plan_term {
 	struct bytes value; /* in plan.text */
 	uint64_t count;     /* of its postings */
 	bool asked;         /* for by name, so it is checked; else a selector checks it */
+	bool checked;       /* in the index, before the body: always or because few have it */
 };
 
 struct plan {
@@ -49,7 +51,8 @@ void plan_release(struct plan *plan);
 void plan_describe(const struct plan *plan, const struct query *query, char *text, size_t size);
 /* Describes the checks of each candidate. DRIVEN: the candidates come from the driver's
  * postings. */
-void plan_describe_checks(const struct query *query, bool driven, char *text, size_t size);
+void plan_describe_checks(
+	const struct plan *plan, const struct query *query, bool driven, char *text, size_t size);
 
 /* Returns true if an index of the field finds all objects matching NEED: one value of a narrow
  * path. An absent field has no term, and neither has an empty value; an object with very many
