@@ -157,21 +157,28 @@ static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *fe
 
 /* ---- the driver, and the body's part --------------------------------------- */
 
+static struct bytes plan_namespace(const struct query *query)
+{
+	return query->namespace_ ? bytes_str(query->namespace_)
+				 : selector_value(query->fields, "metadata.namespace");
+}
+
 /* Returns in RET_MAX the most postings that are no dearer than the names to be walked. A name costs
  * half of a posting, whose key is somewhere else. */
 static int plan_most_postings(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	const struct query *query, uint64_t *ret_max)
 {
+	const struct bytes name_space = plan_namespace(query);
 	struct index_definition definition;
 	uint64_t names = 0;
 
 	*ret_max = SORT_MAX;
-	if (!feed->definition.namespaced || !query->namespace_ ||
+	if (!feed->definition.namespaced || !name_space.size ||
 		snapshot_definition(snapshot, feed->definition.id, INDEX_NAMESPACE, &definition) !=
 			FOUND)
 		return 0;
 	int r = index_postings(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-		definition.id, bytes_str(query->namespace_), &names, NULL);
+		definition.id, name_space, &names, NULL);
 	if (r >= 0 && names / 2 < SORT_MAX)
 		*ret_max = names / 2;
 	return r < 0 ? r : 0;
@@ -229,6 +236,7 @@ int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	plan->n_terms = 0;
 	plan->postings = plan->empty = false;
 	plan->prefix = BYTES_NONE;
+	plan->name = selector_value(query->fields, "metadata.name");
 	buf_reset(&plan->text);
 	terms_free(&plan->on_body);
 	int r = plan_asked(snapshot, feed, query, plan);
@@ -239,12 +247,13 @@ int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	if (r != 0)
 		return r;
 	size_t prefix = plan->text.size;
-	if (feed->definition.namespaced && query->namespace_) {
-		buf_str(&plan->text, query->namespace_);
+	const struct bytes name_space = plan_namespace(query);
+	if (feed->definition.namespaced && name_space.size) {
+		buf_bytes_put(&plan->text, name_space);
 		buf_byte(&plan->text, '/');
 	}
-	if (query->prefix && (!feed->definition.namespaced || query->namespace_))
-		buf_str(&plan->text, query->prefix);
+	if (!feed->definition.namespaced || name_space.size)
+		buf_bytes_put(&plan->text, query->prefix ? bytes_str(query->prefix) : plan->name);
 	r = buf_error(&plan->text);
 	if (r < 0)
 		return r;
@@ -298,10 +307,20 @@ void plan_describe(const struct plan *plan, const struct query *query, char *tex
 
 /* ---- checking one object ------------------------------------------------ */
 
+static bool plan_has_name(const struct plan *plan, struct bytes key)
+{
+	const char *text = key.data;
+	size_t begin = key.size - plan->name.size;
+
+	return plan->name.size <= key.size &&
+	       bytes_equal(BYTES(text + begin, plan->name.size), plan->name) &&
+	       (!begin || text[begin - 1] == '/');
+}
+
 int plan_accepts(const struct plan *plan, const struct query *query, struct snapshot *snapshot,
 	struct bytes key, const struct index_entry *entry)
 {
-	if (!query_accepts_key(query, key))
+	if (!query_accepts_key(query, key) || (plan->name.size && !plan_has_name(plan, key)))
 		return NOT_FOUND;
 	for (size_t i = 0; entry->object && i < plan->n_terms; i++) {
 		const struct plan_term *term = &plan->terms[i];

@@ -39,6 +39,7 @@ struct plan {
 	bool postings;       /* walk the driver's postings, else the names with the prefix */
 	bool empty;          /* a term has no postings at all */
 	struct bytes prefix; /* in text */
+	struct bytes name;   /* of metadata.name in the selector, the query's; empty: any */
 	struct buf text;
 	struct terms *on_body; /* definitions of the asked terms, for bodies */
 };

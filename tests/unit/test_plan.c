@@ -72,13 +72,15 @@ Test(query, terms_with_more_postings_than_are_sorted_are_checked_on_a_walk_over_
 	cr_assert_eq(count_in_order("!few", big, 2, "all names"), SORT_MAX + 1 - 17);
 }
 
-/* Checks the plan of a list of SELECTOR in NAME_SPACE, and the bodies that it read; NULL: none. */
-static void expect_read(
-	const char *selector, const char *name_space, const char *plan, const char *read)
+/* Checks the plan of a list of SELECTOR and FIELDS in NAME_SPACE, and the bodies that it read;
+ * NULL: none. */
+static void expect_read(const char *selector, const char *fields, const char *name_space,
+	const char *plan, const char *read)
 {
 	struct kinf_query query = {.size = sizeof(query),
 		.feed = "many",
 		.label_selector = selector,
+		.field_selector = fields,
 		.namespace_ = name_space};
 	struct kinf_object object;
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
@@ -110,10 +112,18 @@ Test(query, few_postings_beat_names_and_few_names_beat_postings)
 	}
 	(void)rig_append(&w.rig, feed, RECORD_LIST_END, NULL, NULL);
 	take();
-	expect_read("even=1", "s", "names beginning with 's/'", "100 objects read for 100");
-	expect_read("even=1", "m", "names beginning with 'm/'", "4000 objects read for 2000");
-	expect_read("few=1", "m", "term 'few=1', 14 postings", "4 objects read for 4");
-	expect_read("few=1", "s", "term 'few=1', 14 postings", "10 objects read for 10");
-	expect_read("even=1", NULL, "term 'even=1', 2100 postings", "2100 objects read for 2100");
-	expect_read("fifth=1", "s", "names beginning with 's/'", NULL);
+	expect_read("even=1", NULL, "s", "names beginning with 's/'", "100 objects read for 100");
+	expect_read("even=1", NULL, "m", "names beginning with 'm/'", "4000 objects read for 2000");
+	expect_read("few=1", NULL, "m", "term 'few=1', 14 postings", "4 objects read for 4");
+	expect_read("few=1", NULL, "s", "term 'few=1', 14 postings", "10 objects read for 10");
+	expect_read(
+		"even=1", NULL, NULL, "term 'even=1', 2100 postings", "2100 objects read for 2100");
+	expect_read("fifth=1", NULL, "s", "names beginning with 's/'", NULL);
+	expect_read(NULL, "metadata.name=o-00077,metadata.namespace=s", NULL,
+		"names beginning with 's/o-00077'", "1 objects read for 1");
+	expect_read(NULL, "metadata.name=o-00077", NULL, "all names", "1 objects read for 1");
+	expect_read(NULL, "metadata.namespace=s", NULL, "names beginning with 's/'",
+		"100 objects read for 100");
+	expect_read("even=1", "metadata.namespace=s", NULL, "names beginning with 's/'",
+		"100 objects read for 100");
 }
