@@ -130,23 +130,35 @@ func get(cursor *env.Cursor, txn *env.Txn, database int, key []byte) ([]byte, bo
 var journalRow = []byte("journal")
 
 func readJournalMeta(txn *env.Txn, cursor *env.Cursor) (m journalMeta, err error) {
-	row, found, err := get(cursor, txn, dbMeta, journalRow)
+	row, _, err := journalRowOf(txn, cursor)
 	if err != nil {
 		return m, err
+	}
+	copy(m.uuid[:], row)
+	m.nextSeq, m.horizon = le.Uint64(row[24:]), le.Uint64(row[32:])
+	if m.nextSeq == 0 || m.horizon >= m.nextSeq {
+		err = errJournalRow()
+	}
+	return m, err
+}
+
+// journalRowOf returns the row, and the cluster in it. Both point into the mapping.
+func journalRowOf(txn *env.Txn, cursor *env.Cursor) (row, cluster []byte, err error) {
+	row, found, err := get(cursor, txn, dbMeta, journalRow)
+	if err != nil {
+		return nil, nil, err
 	}
 	const at, size = 48, 48 + 256 + 4
 	if found && len(row) == size {
 		end := bytes.IndexByte(row[at:size-4], 0)
 		if end >= 0 && crc(row[:at+end]) == le.Uint32(row[size-4:]) {
-			copy(m.uuid[:], row)
-			m.nextSeq, m.horizon = le.Uint64(row[24:]), le.Uint64(row[32:])
-			if m.nextSeq > 0 && m.horizon < m.nextSeq {
-				return m, nil
-			}
+			return row, row[at : at+end], nil
 		}
 	}
-	return m, say(ErrCorrupt, "the journal's meta row is damaged: %s", remedy)
+	return nil, nil, errJournalRow()
 }
+
+func errJournalRow() error { return say(ErrCorrupt, "the journal's meta row is damaged: %s", remedy) }
 
 // moment is a time by several clocks, in ns; boot: the boot of boottime.
 type moment struct{ real, boottime, boot uint64 }

@@ -3,6 +3,7 @@
 package kinf
 
 import (
+	"bytes"
 	"errors"
 	"runtime/debug"
 	"time"
@@ -252,6 +253,20 @@ func (s *Snapshot) Event() uint64 { return s.indexMeta.taken }
 // Journal returns the identity of the journal that event numbers are of. A cluster in another past, or
 // a damaged journal, gets another one, with small numbers.
 func (s *Snapshot) Journal() [16]byte { return s.journalMeta.uuid }
+
+// ClusterUID returns the uid of the namespace kube-system in the cluster that the store is of; "": it is
+// not known, since the daemons may not read that namespace.
+func (s *Snapshot) ClusterUID() (uid string, err error) {
+	defer fault(debug.SetPanicOnFault(true), debug.SetPanicOnFault, &err)
+	if err := s.mustHold(); err != nil {
+		return "", err
+	}
+	_, cluster, err := journalRowOf(&s.journal, &s.cursor)
+	if after, found := bytes.CutPrefix(cluster, []byte("uid:")); found {
+		uid = string(after)
+	}
+	return uid, s.result(err)
+}
 
 // check tells whether what was read so far is right.
 func (s *Snapshot) check() error {

@@ -7,14 +7,18 @@ package controllerruntime
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -69,6 +73,7 @@ type maker struct {
 	require bool
 	scheme  *runtime.Scheme
 	capture *informers.Capture
+	cluster *informers.ClusterCheck
 	theirs  func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 	objects *informers.ObjectCache
 	shares  bool // the user wants the objects of all informers uncopied
@@ -99,6 +104,13 @@ func newMaker(store *kinf.Store, options Options, config *rest.Config, o *cache.
 	if err != nil {
 		return nil, err
 	}
+	metadata, err := metadata.NewForConfigAndClient(config, o.HTTPClient)
+	if err != nil {
+		return nil, err
+	}
+	cluster := informers.NewClusterCheck(store, func(ctx context.Context, name string) (metav1.Object, error) {
+		return metadata.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, name, metav1.GetOptions{})
+	})
 	capture := &informers.Capture{Next: o.HTTPClient.Transport, Prefix: prefix(host)}
 	if capture.Next == nil {
 		capture.Next = http.DefaultTransport
@@ -107,8 +119,7 @@ func newMaker(store *kinf.Store, options Options, config *rest.Config, o *cache.
 	client.Transport = capture
 	o.HTTPClient = &client
 	m := &maker{store: store, require: options.Require, objects: informers.NewObjectCache(cmp.Or(options.CacheBytes, DefaultCacheBytes)),
-		scheme: o.Scheme, capture: capture, theirs: o.NewInformer,
-		made: map[made][]informerOf{}}
+		scheme: o.Scheme, capture: capture, cluster: cluster, theirs: o.NewInformer, made: map[made][]informerOf{}}
 	if m.theirs == nil {
 		m.theirs = toolscache.NewSharedIndexInformer
 	}
@@ -167,6 +178,9 @@ func (m *maker) informer(lw toolscache.ListerWatcher, object runtime.Object, res
 
 func (m *maker) ours(lw toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) (
 	toolscache.SharedIndexInformer, error) {
+	if err := m.cluster.Err(); err != nil {
+		return nil, err
+	}
 	scope, err := m.capture.Scope(lw)
 	if err != nil {
 		return nil, err

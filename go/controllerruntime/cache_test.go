@@ -333,3 +333,21 @@ func TestWhatNoFeedCovers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestStoreOfAnotherCluster(t *testing.T) {
+	t.Parallel()
+	w, _ := world(t)
+	other, config := world(t)
+	other.Put("nodes", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"of-the-other"}}`)
+	c := start(t, NewCache(Options{Store: w.Store}), config, cache.Options{})
+	if err := c.Get(t.Context(), client.ObjectKey{Name: "of-the-other"}, &corev1.Node{}); err != nil {
+		t.Error(err)
+	}
+	strict, err := NewCache(Options{Store: w.Store, Require: true})(config, cache.Options{Mapper: mapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := strict.GetInformer(t.Context(), &corev1.Node{}); !errors.Is(err, informers.ErrOtherCluster) {
+		t.Error(err)
+	}
+}

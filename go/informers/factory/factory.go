@@ -39,6 +39,7 @@ type factory[K comparable] struct {
 	store     *kinf.Store // nil: there is none
 	options   Options
 	objects   *informers.ObjectCache
+	cluster   *informers.ClusterCheck
 	mu        sync.Mutex
 	informers map[K]cache.SharedIndexInformer
 	started   map[K]bool
@@ -46,10 +47,10 @@ type factory[K comparable] struct {
 	running   sync.WaitGroup
 }
 
-func newFactory[K comparable](store *kinf.Store, options Options) factory[K] {
+func newFactory[K comparable](store *kinf.Store, options Options, cluster *informers.ClusterCheck) factory[K] {
 	objects := informers.NewObjectCache(cmp.Or(options.CacheBytes, DefaultCacheBytes))
-	return factory[K]{store: store, options: options, objects: objects, informers: map[K]cache.SharedIndexInformer{},
-		started: map[K]bool{}}
+	return factory[K]{store: store, options: options, objects: objects, cluster: cluster,
+		informers: map[K]cache.SharedIndexInformer{}, started: map[K]bool{}}
 }
 
 // ours are the options of an informer on the store.
@@ -66,7 +67,9 @@ func (f *factory[K]) informer(key K, ours, theirs func() (cache.SharedIndexInfor
 	}
 	informer, err := cache.SharedIndexInformer(nil), kinf.ErrNoStore
 	if f.store != nil {
-		informer, err = ours()
+		if err = f.cluster.Err(); err == nil {
+			informer, err = ours()
+		}
 	}
 	if err != nil {
 		if f.options.Require {

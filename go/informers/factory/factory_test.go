@@ -121,7 +121,8 @@ func TestTypedFactory(t *testing.T) {
 func TestGeneratedFactory(t *testing.T) {
 	t.Parallel()
 	store, config := world(t)
-	generated := clientinformers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(config), 0)
+	client := kubernetes.NewForConfigOrDie(config)
+	generated := clientinformers.NewSharedInformerFactory(client, 0)
 	if err := Use(store, generated, scheme.Scheme, Options{}, &corev1.Pod{}, &corev1.Secret{}); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func TestGeneratedFactory(t *testing.T) {
 		t.Error("not ours, or ours without a feed")
 	}
 	lister := pods.Lister()
-	other := NewShared(store, nil, Options{}).Core().V1().Pods().Informer()
+	other := NewShared(store, client, Options{}).Core().V1().Pods().Informer()
 	compare(t, ours, other)
 	if list, err := lister.List(labels.Everything()); err != nil || len(list) != 100 {
 		t.Errorf("%d pods, %v", len(list), err)
@@ -229,5 +230,28 @@ func TestDynamicAndMetadataFactories(t *testing.T) {
 	}
 	if isOurs(NewDynamic(nil, dynamicClient, Options{}).ForResource(pods).Informer()) {
 		t.Error("there is no store")
+	}
+}
+
+func TestStoreOfAnotherCluster(t *testing.T) {
+	t.Parallel()
+	store, config := world(t)
+	_, other := world(t)
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	for _, c := range []struct {
+		config *rest.Config
+		ours   bool
+	}{{config, true}, {other, false}, {&rest.Config{Host: "http://127.0.0.1:1"}, true}} { // the last one gives no answer
+		typed := NewShared(store, kubernetes.NewForConfigOrDie(c.config), Options{})
+		typed.Core().V1().Pods().Informer()
+		for n, informer := range []cache.SharedIndexInformer{
+			typed.InformerFor(&corev1.Pod{}, nil),
+			NewDynamic(store, dynamic.NewForConfigOrDie(c.config), Options{}).ForResource(pods).Informer(),
+			NewMetadata(store, metadata.NewForConfigOrDie(c.config), Options{}).ForResource(pods).Informer(),
+		} {
+			if isOurs(informer) != c.ours {
+				t.Errorf("%s, factory %d: %T", c.config.Host, n, informer)
+			}
+		}
 	}
 }

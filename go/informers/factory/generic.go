@@ -3,6 +3,9 @@
 package factory
 
 import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,11 +32,16 @@ type byResource struct {
 	lister  func(cache.Indexer, schema.GroupVersionResource) cache.GenericLister
 }
 
+var namespaces = corev1.SchemeGroupVersion.WithResource("namespaces")
+
 var byNamespace = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 
 // NewDynamic makes a dynamic factory. The store may be nil: then client-go's informers watch.
 func NewDynamic(store *kinf.Store, client dynamic.Interface, options Options) dynamicinformer.DynamicSharedInformerFactory {
-	return &byResource{newFactory[schema.GroupVersionResource](store, options),
+	cluster := informers.NewClusterCheck(store, func(ctx context.Context, name string) (metav1.Object, error) {
+		return client.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
+	})
+	return &byResource{newFactory[schema.GroupVersionResource](store, options, cluster),
 		func() runtime.Object { return &unstructured.Unstructured{} },
 		func(resource schema.GroupVersionResource) clientinformers.GenericInformer {
 			return dynamicinformer.NewFilteredDynamicInformer(client, resource, options.Namespace, options.Resync, byNamespace,
@@ -46,7 +54,10 @@ func NewDynamic(store *kinf.Store, client dynamic.Interface, options Options) dy
 
 // NewMetadata makes a factory of metadata informers. The store may be nil, as above.
 func NewMetadata(store *kinf.Store, client metadata.Interface, options Options) metadatainformer.SharedInformerFactory {
-	return &byResource{newFactory[schema.GroupVersionResource](store, options),
+	cluster := informers.NewClusterCheck(store, func(ctx context.Context, name string) (metav1.Object, error) {
+		return client.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
+	})
+	return &byResource{newFactory[schema.GroupVersionResource](store, options, cluster),
 		func() runtime.Object { return &metav1.PartialObjectMetadata{} },
 		func(resource schema.GroupVersionResource) clientinformers.GenericInformer {
 			return metadatainformer.NewFilteredMetadataInformer(client, resource, options.Namespace, options.Resync, byNamespace,

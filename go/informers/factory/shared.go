@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -55,7 +56,10 @@ type shared struct {
 // NewShared makes a factory of the generated groups' typed informers and listers. The store may be nil:
 // then client-go's informers watch.
 func NewShared(store *kinf.Store, client kubernetes.Interface, options Options) clientinformers.SharedInformerFactory {
-	return &shared{newFactory[reflect.Type](store, options), client}
+	cluster := informers.NewClusterCheck(store, func(ctx context.Context, name string) (metav1.Object, error) {
+		return client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	})
+	return &shared{newFactory[reflect.Type](store, options, cluster), client}
 }
 
 // InformerName names client-go's metrics of an informer, which are not kept.
