@@ -90,6 +90,50 @@ func TestTypedIsAsByJSON(t *testing.T) {
 	}
 }
 
+type Base struct {
+	Shared string         `json:"shared,omitempty"`
+	Any    map[string]any `json:"any,omitempty"`
+}
+
+type Upper struct {
+	*Base  `json:",inline"`
+	Middle string `json:"middle"`
+	Port   *int64 `json:"port,omitempty,string"`
+	Text   string `json:"text,string"`
+}
+
+type pointing struct {
+	*Upper `json:",inline"`
+	*pointing
+	Shared string `json:"-"`
+	Own    bool   `json:"own,string"`
+}
+
+// Embedded pointers, and values in strings: as by the JSON decoder of apimachinery, which compares names
+// exactly and keeps integers.
+func TestEmbeddedPointers(t *testing.T) {
+	for _, text := range []string{`{}`, `{"own":"true"}`, `{"middle":"m"}`, `{"shared":"s","port":"7","own":null}`, `{"shared":null}`,
+		`{"text":"\"quoted\"","port":"9007199254740993"}`} {
+		var want, got pointing
+		if err := errors.Join(json.Unmarshal([]byte(text), &want), Decode(body(t, text), &got, false)); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if !reflect.DeepEqual(want, got) {
+			t.Errorf("%s: %+v, not %+v", text, got, want)
+		}
+	}
+	var got pointing
+	err := Decode(body(t, `{"Middle":"other case","any":{"n":9007199254740993}}`), &got, false)
+	if err != nil || got.Middle != "" || got.Any["n"] != int64(9007199254740993) {
+		t.Errorf("%+v %v", got.Upper, err)
+	}
+	for _, text := range []string{`{"own":true}`, `{"port":"x"}`, `{"text":"bare"}`} {
+		if json.Unmarshal([]byte(text), &pointing{}) == nil || Decode(body(t, text), &pointing{}, false) == nil {
+			t.Errorf("%s: no error", text)
+		}
+	}
+}
+
 // What does not alias its body stays as it is when the body's memory is used for something else.
 func TestOwnMemory(t *testing.T) {
 	for _, text := range documents {

@@ -449,9 +449,16 @@ type found struct {
 	field
 }
 
-// collect finds the fields of a struct, and of those embedded in it. Viable is false if encoding/json
-// is to decode it: an option of a tag, or an embedded pointer.
-func collect(t reflect.Type, base uintptr, depth int, to *[]found) (viable bool) {
+// collector finds the fields of a struct, and of those embedded in it.
+type collector struct {
+	all   []found
+	chain []reflect.Type // embedded one in the other
+}
+
+// collect finds those of a struct at an offset. Within leads to what it is in.
+func (c *collector) collect(t reflect.Type, base uintptr, within func(field) field) {
+	c.chain = append(c.chain, t)
+	defer func() { c.chain = c.chain[:len(c.chain)-1] }()
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag := f.Tag.Get("json")
@@ -459,18 +466,16 @@ func collect(t reflect.Type, base uintptr, depth int, to *[]found) (viable bool)
 		if tag == "-" || !f.IsExported() && !f.Anonymous {
 			continue
 		}
-		if slices.Contains(strings.Split(options, ","), "string") {
-			return false
-		}
 		if f.Anonymous && name == "" {
 			if f.Type.Kind() == reflect.Struct {
-				if !collect(f.Type, base+f.Offset, depth+1, to) {
-					return false
-				}
+				c.collect(f.Type, base+f.Offset, within)
 				continue
 			}
 			if f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct {
-				return false
+				if !slices.Contains(c.chain, f.Type.Elem()) {
+					c.collect(f.Type.Elem(), 0, func(inner field) field { return within(behind(f, base+f.Offset, inner)) })
+				}
+				continue
 			}
 		}
 		if !f.IsExported() {
@@ -480,9 +485,50 @@ func collect(t reflect.Type, base uintptr, depth int, to *[]found) (viable bool)
 		if !tagged {
 			name = f.Name
 		}
-		*to = append(*to, found{name, depth, tagged, field{base + f.Offset, functionOf(f.Type)}})
+		decode := functionOf(f.Type)
+		if slices.Contains(strings.Split(options, ","), "string") && isScalar(f.Type) {
+			decode = quotedFunction(f.Type)
+		}
+		c.all = append(c.all, found{name, len(c.chain), tagged, within(field{base + f.Offset, decode})})
 	}
-	return true
+}
+
+// behind is a field behind an embedded pointer, which is set when the field is there.
+func behind(pointer reflect.StructField, offset uintptr, inner field) field {
+	t := pointer.Type.Elem()
+	return field{offset, func(d *decoder, p unsafe.Pointer) {
+		to := (*unsafe.Pointer)(p)
+		if *to == nil {
+			if !pointer.IsExported() {
+				fail(fmt.Errorf("an embedded pointer to the unexported %s can't be set", t))
+			}
+			*to = reflect.New(t).UnsafePointer()
+		}
+		inner.decode(d, unsafe.Add(*to, inner.offset))
+	}}
+}
+
+// isScalar tells whether the option "string" of a tag means something for a type.
+func isScalar(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() >= reflect.Bool && t.Kind() <= reflect.Float64 || t.Kind() == reflect.String
+}
+
+// quotedFunction decodes a value that is JSON in a string.
+func quotedFunction(t reflect.Type) decodeFn {
+	return func(d *decoder, p unsafe.Pointer) {
+		if d.null() {
+			return
+		}
+		if d.kind() != kindString {
+			d.mismatch(t)
+		}
+		if err := json.Unmarshal([]byte(d.str()), reflect.NewAt(t, p).Interface()); err != nil {
+			fail(err)
+		}
+	}
 }
 
 // choose keeps one field for each name: of those least embedded the tagged one. Two of a kind hide
@@ -524,15 +570,9 @@ func (p *plan) find(name string, likely int) (int, bool) {
 }
 
 func structFunction(t reflect.Type) decodeFn {
-	var all []found
-	if !collect(t, 0, 0, &all) {
-		return func(d *decoder, p unsafe.Pointer) {
-			if err := json.Unmarshal(d.json(), reflect.NewAt(t, p).Interface()); err != nil {
-				fail(err)
-			}
-		}
-	}
-	plan := choose(all)
+	var c collector
+	c.collect(t, 0, func(f field) field { return f })
+	plan := choose(c.all)
 	return func(d *decoder, p unsafe.Pointer) {
 		if d.kind() != kindMap {
 			if !d.null() {
