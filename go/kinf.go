@@ -106,22 +106,31 @@ func Open(directory string, options *Options) (*Store, error) {
 // Close closes the store. Open snapshots of it stay readable until they are closed.
 func (s *Store) Close() error {
 	s.mu.Lock()
-	idle := s.idle
-	s.idle = nil
-	first := !s.closed
 	s.closed = true
 	s.mu.Unlock()
 	s.commits.ring() // followers end
-	for _, snapshot := range idle {
-		snapshot.Close()
-	}
+	s.Release()
+	return nil
+}
+
+// Release closes the store's files, but for those of open snapshots, until the store is read again.
+func (s *Store) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if first {
-		s.leave(s.pair)
-		s.pair = nil
+	s.dropIdle()
+	s.leave(s.pair)
+	s.pair = nil
+}
+
+// dropIdle ends the snapshots that are kept for View: they keep files open. The caller holds s.mu.
+func (s *Store) dropIdle() {
+	for _, snapshot := range s.idle {
+		snapshot.index.End()
+		snapshot.journal.End()
+		s.leave(snapshot.pair)
+		snapshot.pair = nil
 	}
-	return nil
+	s.idle = nil
 }
 
 // Path returns the store's directory.
@@ -220,13 +229,7 @@ func (s *Store) checkCurrent(force bool) error {
 	s.failing = time.Time{}
 	s.leave(s.pair)
 	s.pair, s.currents = p, currents
-	for _, snapshot := range s.idle { // they keep the files open that were replaced
-		snapshot.index.End()
-		snapshot.journal.End()
-		s.leave(snapshot.pair)
-		snapshot.pair = nil
-	}
-	s.idle = nil
+	s.dropIdle()
 	return nil
 }
 

@@ -61,6 +61,7 @@ func NewCache(options Options) cache.NewCacheFunc {
 		o.NewInformer = m.informer
 		c, err := cache.New(config, o)
 		if err != nil {
+			store.Close()
 			return nil, err
 		}
 		return selecting{c, m}, nil

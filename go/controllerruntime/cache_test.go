@@ -5,6 +5,7 @@ package controllerruntime
 import (
 	"context"
 	"errors"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -218,6 +219,47 @@ func TestReadsWithoutCopies(t *testing.T) {
 	err := ours.Get(context.Background(), client.ObjectKey{Namespace: "none", Name: "none"}, &corev1.Pod{}, client.UnsafeDisableDeepCopy)
 	if !apierrors.IsNotFound(err) {
 		t.Error(err)
+	}
+}
+
+// Reads without copies know the states of the cache, and a cache that ended has no file open.
+func TestStatesOfTheCache(t *testing.T) {
+	t.Parallel()
+	w, config := world(t)
+	c, err := NewCache(Options{Store: w.Store, Require: true})(config, cache.Options{Mapper: mapper(), ReaderFailOnMissingInformer: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.GetInformer(t.Context(), &corev1.Node{}); err != nil {
+		t.Fatal(err)
+	}
+	get := func() error {
+		return c.Get(t.Context(), client.ObjectKey{Name: "node-0"}, &corev1.Node{}, client.UnsafeDisableDeepCopy)
+	}
+	if err := get(); !errors.As(err, new(*cache.ErrCacheNotStarted)) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := background(func() { _ = c.Start(ctx) })
+	if !c.WaitForCacheSync(ctx) || get() != nil {
+		t.Error("not synced, or not read")
+	}
+	if err := c.RemoveInformer(ctx, &corev1.Node{}); err != nil {
+		t.Error(err)
+	}
+	w.Eventually("the informer is gone", func() bool { return errors.As(get(), new(*cache.ErrResourceNotCached)) })
+	if _, err := c.GetInformer(t.Context(), &corev1.Pod{}); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-done
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil || strings.Contains(string(maps), w.Store) {
+		t.Errorf("%v: the store is open", err)
+	}
+	var pods corev1.PodList
+	if err := c.List(t.Context(), &pods); err != nil || len(pods.Items) != 100 {
+		t.Errorf("%d pods, %v", len(pods.Items), err)
 	}
 }
 

@@ -45,6 +45,12 @@ type selecting struct {
 // NeedLeaderElection says that the cache also runs in a program that waits to lead.
 func (selecting) NeedLeaderElection() bool { return false }
 
+// Start runs the informers. Reads after its end open the store's files again.
+func (c selecting) Start(ctx context.Context) error {
+	defer c.maker.store.Release()
+	return c.Cache.Start(ctx)
+}
+
 func isSet(option *bool) bool { return option != nil && *option }
 
 func (c selecting) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
@@ -152,8 +158,18 @@ type informerOf struct {
 }
 
 // find returns the informer of an object, or of a list's objects, in a namespace; nil: there is not
-// exactly one. Beside others, one of all namespaces does not have theirs.
-func (m *maker) find(object runtime.Object, namespace string) (found *informers.Informer) {
+// exactly one, or it does not run.
+func (m *maker) find(object runtime.Object, namespace string) *informers.Informer {
+	found := m.only(object, namespace)
+	if found == nil || !found.HasSynced() || found.IsStopped() {
+		return nil
+	}
+	return found
+}
+
+// only returns the one informer that was made for the objects of a namespace. Beside others, one of all
+// namespaces does not have theirs.
+func (m *maker) only(object runtime.Object, namespace string) (found *informers.Informer) {
 	kind, err := apiutil.GVKForObject(object, m.scheme)
 	if err != nil {
 		return nil

@@ -244,6 +244,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	clear(i.listeners)
 	i.mu.Unlock()
 	i.running.Wait()
+	i.objects.forget(i)
 }
 
 // follow tells the listeners what happens, until the context ends.

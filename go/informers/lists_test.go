@@ -3,6 +3,7 @@
 package informers
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -109,5 +110,29 @@ func TestKeptLists(t *testing.T) {
 		w.Delete("pods", "web/p35")
 		pod("p5", "a")
 		w.Eventually("another index", current)
+	}
+}
+
+func TestEndedInformerKeepsNothing(t *testing.T) {
+	t.Parallel()
+	_, store, _ := world(t, 50)
+	objects := NewObjectCache(1 << 20)
+	options := Options{Objects: objects, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}
+	stays, ends := pods(t, store, Scope{}, options), pods(t, store, Scope{}, options)
+	run(t, stays)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { ends.RunWithContext(ctx); close(ended) }()
+	for _, i := range []*Informer{stays, ends} {
+		synchronize(t, i.HasSyncedChecker())
+		listPods(t, i, "")
+	}
+	if n := objects.size(t); n != 100 || len(objects.lists) != 2 {
+		t.Errorf("%d objects, %d lists", n, len(objects.lists))
+	}
+	cancel()
+	<-ended
+	if n := objects.size(t); n != 50 || len(objects.lists) != 1 {
+		t.Errorf("%d objects, %d lists", n, len(objects.lists))
 	}
 }

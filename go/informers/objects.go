@@ -140,6 +140,23 @@ func (c *ObjectCache) remove(i *Informer, at position) {
 	}
 }
 
+// forget forgets all of an informer.
+func (c *ObjectCache) forget(i *Informer) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for v, e := range c.objects {
+		if v.informer == i {
+			c.drop(e)
+		}
+	}
+	maps.DeleteFunc(c.lists, func(name listName, _ *keptList) bool { return name.informer == i })
+	maps.DeleteFunc(c.once, func(v objectVersion, _ struct{}) bool { return v.informer == i })
+	maps.DeleteFunc(c.before, func(v objectVersion, _ struct{}) bool { return v.informer == i })
+}
+
 // drop forgets one. The caller holds c.mu.
 func (c *ObjectCache) drop(e *list.Element) {
 	kept := c.used.Remove(e).(*keptObject)
