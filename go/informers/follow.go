@@ -39,6 +39,9 @@ func Follow(ctx context.Context, store *kinf.Store, scope Scope, example runtime
 		return nil, err
 	}
 	scope.Metadata = scope.Metadata || d.isMetadata()
+	if err := scope.parse(); err != nil {
+		return nil, err
+	}
 	var name string
 	err = store.View(func(s *kinf.Snapshot) error {
 		f, err := scope.find(s)

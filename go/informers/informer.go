@@ -80,6 +80,9 @@ func New(store *kinf.Store, scope Scope, example runtime.Object, options Options
 		return nil, err
 	}
 	scope.Metadata = scope.Metadata || d.isMetadata()
+	if err := scope.parse(); err != nil {
+		return nil, err
+	}
 	i := &Informer{store: store, scope: scope, decoder: d, objects: options.Objects, copies: options.Copies, resync: options.Resync, check: options.Resync,
 		synced: make(chan struct{}), listeners: map[*listener]struct{}{}}
 	i.indexes = newIndexes(i)

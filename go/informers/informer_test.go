@@ -376,6 +376,49 @@ func TestScopes(t *testing.T) {
 	}
 }
 
+// Field labels have the API server's defaults, and names that no member has.
+func TestFieldLabels(t *testing.T) {
+	t.Parallel()
+	w := lab.New(t, 0, "\n- {resource: pods}\n- {resource: nodes}\n- {resource: events}\n")
+	w.Put("nodes", `{"metadata":{"name":"open"}}`)
+	w.Put("nodes", `{"metadata":{"name":"closed"},"spec":{"unschedulable":true}}`)
+	w.Put("pods", `{"metadata":{"namespace":"a","name":"host"},"spec":{"hostNetwork":true,"nodeName":"open"}}`)
+	w.Put("pods", `{"metadata":{"namespace":"a","name":"other"},"spec":{"nodeName":"closed"}}`)
+	w.Put("events", `{"metadata":{"namespace":"a","name":"old"},"source":{"component":"kubelet"},"reason":"Pulled"}`)
+	w.Put("events", `{"metadata":{"namespace":"a","name":"new"},"reportingComponent":"kubelet","reason":"Killed"}`)
+	for _, resource := range []string{"nodes", "pods", "events"} {
+		w.WaitFor(resource, "synced")
+	}
+	store, err := kinf.Open(w.Store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	for _, c := range []struct{ resource, selector, want string }{
+		{"nodes", "spec.unschedulable=false", "open"}, {"nodes", "spec.unschedulable!=false", "closed"},
+		{"pods", "spec.hostNetwork=false", "a/other"}, {"pods", "spec.host=open", "a/host"},
+		{"pods", "spec.nodeName!=open", "a/other"}, {"events", "source=kubelet", "a/new a/old"},
+		{"events", "source=kubelet,reason!=Pulled", "a/new"}, {"events", "source=", ""},
+	} {
+		selector, err := fields.ParseSelector(c.selector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i, err := New(store, Scope{Resource: corev1.SchemeGroupVersion.WithResource(c.resource), Fields: selector},
+			&unstructured.Unstructured{}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := make(chan string, 2)
+		handle(t, i, cache.ResourceEventHandlerFuncs{AddFunc: func(object any) { told <- object.(metav1.Object).GetName() }})
+		run(t, i)
+		want := strings.Fields(c.want)
+		w.Eventually(c.selector, func() bool {
+			return i.HasSynced() && slices.Equal(i.GetStore().ListKeys(), want) && len(told) == len(want)
+		})
+	}
+}
+
 func TestWhatIsNotCovered(t *testing.T) {
 	t.Parallel()
 	_, store, _ := world(t, 10)

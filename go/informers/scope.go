@@ -5,14 +5,12 @@ package informers
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/selection"
 
 	"kinf"
 )
@@ -27,6 +25,9 @@ type Scope struct {
 	Labels    labels.Selector
 	Fields    fields.Selector
 	Metadata  bool // metadata is enough
+
+	labelText, fieldText string
+	selector             *kinf.Selector
 }
 
 func (s *Scope) String() string {
@@ -110,104 +111,34 @@ func (s *Scope) find(snapshot *kinf.Snapshot) (*kinf.Feed, error) {
 }
 
 // isWhole tells whether all objects of the namespace are of the scope.
-func (s *Scope) isWhole() bool {
-	return (s.Labels == nil || s.Labels.Empty()) && (s.Fields == nil || s.Fields.Empty())
+func (s *Scope) isWhole() bool { return s.selector.IsEmpty() }
+
+// parse parses the selectors for narrow and selects, with the API server's field labels and their defaults.
+func (s *Scope) parse() (err error) {
+	if s.Labels != nil {
+		s.labelText = s.Labels.String()
+	}
+	if s.Fields != nil {
+		s.fieldText = s.Fields.String()
+	}
+	s.selector, err = kinf.ParseSelector(s.labelText, s.fieldText)
+	return err
 }
 
-var plainPath, plainValue = regexp.MustCompile(`^[A-Za-z.]+$`), regexp.MustCompile(`^[A-Za-z0-9._:/-]+$`)
-
-// narrow adds to a query what the store can compare of the selectors, by its indexes where it has them.
-// What it finds is still to be compared by selects: the API server's fields have defaults.
+// narrow adds the selectors to a query of labels.
 func (s *Scope) narrow(query kinf.Query) kinf.Query {
-	add := func(to *string, text string) {
-		if *to != "" && text != "" {
-			*to += ","
-		}
-		*to += text
+	if query.LabelSelector != "" && s.labelText != "" {
+		query.LabelSelector += ","
 	}
-	if s.Labels != nil {
-		add(&query.LabelSelector, s.Labels.String())
-	}
-	if s.Fields == nil || s.Metadata || s.Resource.Resource == "events" {
-		return query
-	}
-	for _, r := range s.Fields.Requirements() {
-		if r.Operator != selection.NotEquals && r.Value != "false" && plainPath.MatchString(r.Field) && plainValue.MatchString(r.Value) {
-			add(&query.FieldSelector, r.Field+"="+r.Value)
-		}
-	}
+	query.LabelSelector += s.labelText
+	query.FieldSelector = s.fieldText
 	return query
 }
 
-// selects tells whether an object is of the scope. Its namespace is not compared if the feed holds
-// only that of the scope.
+// selects tells whether an object is of the scope.
 func (s *Scope) selects(o *kinf.Object) (bool, error) {
 	if s.Namespace != "" && o.Namespace() != s.Namespace {
 		return false, nil
 	}
-	if s.isWhole() {
-		return true, nil
-	}
-	if s.Labels != nil && !s.Labels.Empty() {
-		var labelled struct {
-			Metadata struct {
-				Labels map[string]string `json:"labels"`
-			} `json:"metadata"`
-		}
-		if err := o.Into(&labelled); err != nil {
-			return false, err
-		}
-		if !s.Labels.Matches(labels.Set(labelled.Metadata.Labels)) {
-			return false, nil
-		}
-	}
-	if s.Fields == nil || s.Fields.Empty() {
-		return true, nil
-	}
-	body, err := o.Unstructured()
-	if err != nil {
-		return false, err
-	}
-	return s.Fields.Matches(fieldsOf{body, s.Resource.Resource}), nil
-}
-
-// fieldsOf gives the fields of an object as the API server's field selectors know them.
-type fieldsOf struct {
-	body     map[string]any
-	resource string
-}
-
-func (f fieldsOf) Has(string) bool { return true }
-
-func (f fieldsOf) Get(path string) string {
-	if f.resource == "events" && path == "source" {
-		path = "source.component"
-		if text := f.at(path); text != "" {
-			return text
-		}
-		return f.at("reportingComponent")
-	}
-	return f.at(path)
-}
-
-func (f fieldsOf) at(path string) string {
-	var value any = f.body
-	for name := range strings.SplitSeq(path, ".") {
-		members, ok := value.(map[string]any)
-		if !ok {
-			return ""
-		}
-		value = members[name]
-	}
-	switch v := value.(type) {
-	case nil:
-		if path == "spec.unschedulable" || path == "spec.hostNetwork" {
-			return "false"
-		}
-		return ""
-	case map[string]any, []any:
-		return ""
-	default:
-		return fmt.Sprint(v)
-	}
+	return s.selector.Matches(o)
 }
