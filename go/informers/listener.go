@@ -81,8 +81,11 @@ func (i *Informer) last(c *change) (object any, err error) {
 		if object, err = i.decoder.object(c.new); err != nil {
 			return nil, err
 		}
-		if accessor, ok := object.(metav1.Object); ok {
+		if accessor, ok := object.(metav1.Object); ok { // handlers that look for changes have to find one
 			accessor.SetResourceVersion("")
+			accessor.SetGeneration(0)
+			accessor.SetLabels(nil)
+			accessor.SetAnnotations(nil)
 		}
 	case c.old == nil:
 		object = i.decoder.empty(c.key)

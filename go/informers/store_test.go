@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -87,9 +88,11 @@ func TestAFeedThatIsConfiguredAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	registration := handle(t, i, cache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(before, _ any) {
+		UpdateFunc: func(before, after any) {
 			updated.Add(1)
-			if pod := before.(*corev1.Pod); pod.UID == "" || len(pod.Spec.Containers) == 0 {
+			pod, now := before.(*corev1.Pod), after.(*corev1.Pod)
+			same := pod.ResourceVersion == now.ResourceVersion || pod.ResourceVersion == "" && reflect.DeepEqual(pod.Labels, now.Labels)
+			if pod.UID == "" || len(pod.Spec.Containers) == 0 || same {
 				partial.Add(1)
 			}
 		},
@@ -106,7 +109,7 @@ func TestAFeedThatIsConfiguredAnew(t *testing.T) {
 	touch(w, 5)
 	w.Eventually("changes of the feed with the new name", func() bool { return updated.Load() > before })
 	if deleted.Load() != 0 || partial.Load() != 0 {
-		t.Errorf("%d deletions, %d updates without the old object", deleted.Load(), partial.Load())
+		t.Errorf("%d deletions, %d updates without the old object, or without a change", deleted.Load(), partial.Load())
 	}
 }
 
