@@ -87,7 +87,8 @@ func (x *indexes) find(name string) (*index, error) {
 	if found := x.named[name]; found != nil {
 		return found, nil
 	}
-	return nil, fmt.Errorf("index with name %s does not exist", name)
+	//lint:ignore ST1005 it is client-go's text
+	return nil, fmt.Errorf("Index with name %s does not exist", name)
 }
 
 // ---- the maps of IndexFuncs ---------------------------------------------------------

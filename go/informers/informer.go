@@ -235,7 +235,12 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	}
 	idle := cache.NewReflectorWithOptions(&cache.ListWatch{}, i.decoder.example, cache.NewStore(cache.MetaNamespaceKeyFunc),
 		cache.ReflectorOptions{Name: i.store.Path() + " " + i.scope.String()})
-	failed := func(err error) { watched(ctx, idle, err) } // the handler reads fields of a Reflector
+	var failing sync.Mutex
+	failed := func(err error) { // called by two goroutines; client-go's reflector is one
+		failing.Lock()
+		defer failing.Unlock()
+		watched(ctx, idle, err) // the handler reads fields of a Reflector
+	}
 	i.running.Go(func() { i.states(ctx, failed) })
 	i.follow(ctx, failed)
 

@@ -480,7 +480,7 @@ func TestIndexes(t *testing.T) {
 		w.Delete("pods", i.GetStore().ListKeys()[0])
 		w.Eventually("the deletion", func() bool { return len(i.GetStore().ListKeys()) == len(real.GetStore().ListKeys()) })
 	}
-	if _, err := i.GetIndexer().ByIndex("color", "red"); err == nil || err.Error() != "index with name color does not exist" {
+	if _, err := i.GetIndexer().ByIndex("color", "red"); err == nil || err.Error() != "Index with name color does not exist" {
 		t.Error(err)
 	}
 }
