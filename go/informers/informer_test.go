@@ -95,8 +95,7 @@ type seen struct {
 	pods     map[string]*corev1.Pod
 	initial  int
 	calls    int
-	again    int  // updates without a change
-	unknown  bool // old states may be unknown
+	again    int // updates without a change
 }
 
 func watch(t testing.TB, informer cache.SharedIndexInformer) *seen {
@@ -125,8 +124,7 @@ func (s *seen) OnUpdate(old, object any) {
 	defer s.mu.Unlock()
 	s.calls++
 	key := pod.Namespace + "/" + pod.Name
-	if known := s.pods[key]; known == nil ||
-		known.ResourceVersion != before.ResourceVersion && !(s.unknown && before.ResourceVersion == "") {
+	if known := s.pods[key]; known == nil || known.ResourceVersion != before.ResourceVersion {
 		s.t.Errorf("%s: updated from a version that was not known: %v", key, before.ResourceVersion)
 	}
 	if before.ResourceVersion == pod.ResourceVersion {

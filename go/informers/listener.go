@@ -72,8 +72,8 @@ func (i *Informer) shared(at position, o *kinf.Object) (any, error) {
 
 // last gives the last state of an object: a tombstone if it was deleted unseen.
 func (i *Informer) last(c *change) (object any, err error) {
-	if c.old != nil && c.new != nil {
-		object = i.objects.get(i, position{c.was.epoch, c.old.Event})
+	if c.old == nil || c.new != nil {
+		object = i.objects.get(i, c.was)
 	}
 	switch {
 	case object != nil:
