@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -100,6 +101,18 @@ func (d *decoder) object(o *kinf.Object) (any, error) {
 	return transformed, nil
 }
 
+// nameApart gives an object a name of its own memory: programs keep names, as in work queues, and these
+// would keep the object's record each.
+func nameApart(object metav1.Object, key string) {
+	namespace, name, namespaced := strings.Cut(strings.Clone(key), "/")
+	if !namespaced {
+		name = namespace
+	} else {
+		object.SetNamespace(namespace)
+	}
+	object.SetName(name)
+}
+
 func (d *decoder) decode(o *kinf.Object) (runtime.Object, error) {
 	if d.typed == nil {
 		body, err := o.Unstructured()
@@ -111,6 +124,7 @@ func (d *decoder) decode(o *kinf.Object) (runtime.Object, error) {
 			u.SetResourceVersion(o.ResourceVersion)
 		}
 		u.SetGroupVersionKind(d.kind)
+		nameApart(u, o.Key)
 		return u, nil
 	}
 	value := reflect.New(d.typed).Interface()
@@ -119,6 +133,7 @@ func (d *decoder) decode(o *kinf.Object) (runtime.Object, error) {
 	}
 	object := value.(runtime.Object)
 	object.(metav1.Object).SetResourceVersion(o.ResourceVersion)
+	nameApart(object.(metav1.Object), o.Key)
 	kind := schema.GroupVersionKind{}
 	if d.isMetadata() {
 		kind = d.kind

@@ -5,9 +5,15 @@ package informers
 import (
 	"reflect"
 	"testing"
+	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
+
+	"kinf"
 )
 
 // size checks what a cache counts, and returns how many objects it has.
@@ -177,5 +183,36 @@ func TestTheObjectsUsedLastAreKept(t *testing.T) {
 	objects.mu.Unlock()
 	if getPod(t, i, keys[30]) == nil {
 		t.Error("an object larger than the cache can't be read")
+	}
+}
+
+// What a work queue keeps does not keep the record.
+func TestNamesAreApart(t *testing.T) {
+	t.Parallel()
+	_, store, _ := world(t, 1)
+	err := store.View(func(s *kinf.Snapshot) error {
+		for o, err := range s.List("pods", kinf.Query{}) {
+			if err != nil {
+				return err
+			}
+			for _, example := range []runtime.Object{&corev1.Pod{}, &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}} {
+				d, _ := newDecoder(example)
+				object, err := d.object(o)
+				if err != nil {
+					return err
+				}
+				for _, word := range []string{object.(metav1.Object).GetName(), object.(metav1.Object).GetNamespace()} {
+					at, record := uintptr(unsafe.Pointer(unsafe.StringData(word))), uintptr(unsafe.Pointer(unsafe.StringData(o.Key)))
+					end := uintptr(unsafe.Pointer(unsafe.SliceData(o.Raw()))) + uintptr(len(o.Raw()))
+					if word == "" || at >= record && at < end {
+						t.Errorf("%T: '%s' is in the record", example, word)
+					}
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
