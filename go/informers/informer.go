@@ -73,7 +73,7 @@ type Options struct {
 }
 
 // New makes an informer of a scope. Its objects are of the type of example. An error says
-// ErrNotCovered if no feed of the store holds the scope.
+// ErrNotCovered if no feed of the store holds the scope, or the one that does can't be listed.
 func New(store *kinf.Store, scope Scope, example runtime.Object, options Options) (*Informer, error) {
 	d, err := newDecoder(example)
 	if err != nil {
@@ -89,18 +89,25 @@ func New(store *kinf.Store, scope Scope, example runtime.Object, options Options
 	if err := i.indexes.add(options.Indexers); err != nil {
 		return nil, err
 	}
-	return i, store.View(func(s *kinf.Snapshot) error {
+	listed := false
+	err = store.View(func(s *kinf.Snapshot) error {
 		f, err := scope.find(s)
 		if err != nil {
 			return err
 		}
-		i.feed = f.Name
+		i.feed, listed = f.Name, f.Synced()
 		if options.Kind.Empty() && d.typed == nil {
 			options.Kind = schema.GroupVersionKind{Group: f.Group, Version: f.Version, Kind: f.Kind}
 		}
 		d.kind, d.keepKind = options.Kind, !options.Kind.Empty()
 		return nil
 	})
+	if err == nil && !listed {
+		if now := i.state(); now.State == kinf.StateForbidden || now.State == kinf.StateGone {
+			err = fmt.Errorf("%s: %w (feed '%s' is %s: %s)", &scope, ErrNotCovered, now.Name, now.State, now.Reason)
+		}
+	}
+	return i, err
 }
 
 // epochOf numbers the journals, as they are seen.

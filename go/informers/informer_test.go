@@ -419,13 +419,19 @@ func TestFieldLabels(t *testing.T) {
 
 func TestWhatIsNotCovered(t *testing.T) {
 	t.Parallel()
-	_, store, _ := world(t, 10)
+	w, store, _ := world(t, 10)
 	secrets := Scope{Resource: corev1.SchemeGroupVersion.WithResource("secrets")}
 	_, err := New(store, secrets, &corev1.Secret{}, Options{})
 	const want = "secrets: not covered by a feed (add '- resource: secrets' to the feeds in kinf.yaml)"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, not %s", err, want)
 	}
+	w.Control("POST", "/faults", nil, `{"path": "/secrets", "status": 403, "body": "{}"}`)
+	w.Configure(feeds + "- {resource: secrets}\n")
+	w.Eventually("a feed that may not be listed", func() bool {
+		_, err := New(store, secrets, &corev1.Secret{}, Options{})
+		return errors.Is(err, ErrNotCovered) && strings.Contains(err.Error(), "feed 'secrets' is forbidden")
+	})
 }
 
 func TestAFeedOfMetadataHasNoOtherFields(t *testing.T) {
