@@ -426,6 +426,11 @@ func TestWhatIsNotCovered(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, not %s", err, want)
 	}
+	old := Scope{Resource: podResource}
+	old.Resource.Version = "v1beta1"
+	if _, err := New(store, old, &corev1.Pod{}, Options{}); err == nil || !strings.Contains(err.Error(), "it has the version v1, not v1beta1") {
+		t.Error(err)
+	}
 	w.Control("POST", "/faults", nil, `{"path": "/secrets", "status": 403, "body": "{}"}`)
 	w.Configure(feeds + "- {resource: secrets}\n")
 	w.Eventually("a feed that may not be listed", func() bool {

@@ -51,6 +51,8 @@ func (s *Scope) String() string {
 func (s *Scope) misses(f *kinf.Feed) string {
 	drops := func(path string) bool { return path != "metadata.managedFields" }
 	switch {
+	case s.Resource.Version != f.Version:
+		return "it has the version " + f.Version + ", not " + s.Resource.Version
 	case s.Namespace != f.Namespace && f.Namespace != "":
 		return "it watches the namespace " + f.Namespace
 	case f.MetadataOnly && !s.Metadata:
@@ -89,8 +91,7 @@ func (s *Scope) find(snapshot *kinf.Snapshot) (*kinf.Feed, error) {
 	var found *kinf.Feed
 	for i := range feeds {
 		f := &feeds[i]
-		resource := schema.GroupVersionResource{Group: f.Group, Version: f.Version, Resource: f.Resource}
-		if resource != s.Resource || strings.HasSuffix(f.Name, "~next") {
+		if f.Group != s.Resource.Group || f.Resource != s.Resource.Resource || strings.HasSuffix(f.Name, "~next") {
 			continue
 		}
 		if reason := s.misses(f); reason != "" {
