@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
+	goruntime "runtime"
 	"sync"
 	"time"
 
@@ -191,11 +193,23 @@ func (m *maker) ours(lw toolscache.ListerWatcher, object runtime.Object, resync 
 		return nil, err
 	}
 	informer, err := informers.New(m.store, scope, object, informers.Options{Resync: resync, Indexers: indexers, Kind: kind,
-		Objects: m.objects, Copies: m.copies})
+		Objects: m.objects, Copies: m.copies, Strips: stripsManagedFields})
 	if err == nil {
 		m.note(made{kind, formOf(object)}, scope.Namespace, informer)
 	}
 	return informer, err
+}
+
+// stripsManagedFields tells whether a transform is controller-runtime's TransformStripManagedFields. Its
+// function is found by its place in the source: where it is inlined there is a copy.
+func stripsManagedFields(transform toolscache.TransformFunc) bool {
+	return placeOf(transform) == placeOf(cache.TransformStripManagedFields())
+}
+
+func placeOf(transform toolscache.TransformFunc) string {
+	code := goruntime.FuncForPC(reflect.ValueOf(transform).Pointer())
+	file, line := code.FileLine(code.Entry())
+	return fmt.Sprint(file, line)
 }
 
 // refused is the informer of a scope that no feed covers, if that is an error: controller-runtime takes

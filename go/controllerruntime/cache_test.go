@@ -178,6 +178,33 @@ func TestReadsAreThoseOfControllerRuntime(t *testing.T) {
 	}
 }
 
+// Beside the usual transform lists are still answered by the store's indexes.
+func TestManagedFieldsAreStripped(t *testing.T) {
+	t.Parallel()
+	w := lab.New(t, 20, "\n- {resource: pods, drop: []}\n")
+	w.Put("pods", `{"metadata":{"namespace":"web","name":"one","labels":{"app":"one"},"managedFields":[{"manager":"m","operation":"Update"}]}}`)
+	w.WaitFor("pods", "synced")
+	config, err := clientcmd.BuildConfigFromFlags("", w.Directory+"/kubeconfig")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
+	ours, theirs := start(t, NewCache(Options{Store: w.Store, Require: true}), config, options), start(t, cache.New, config, options)
+	byLabel := client.MatchingLabels{"app": "one"}
+	for _, list := range []client.ObjectList{&corev1.PodList{}, listOf("PodList"), metadataOf("PodList")} {
+		w.Eventually("the pod", func() bool { return theirs.List(t.Context(), list, byLabel) == nil && meta.LenList(list) == 1 })
+		equal(t, ours, theirs, list, byLabel)
+	}
+	_, answered, err := ours.(selecting).maker.find(&corev1.PodList{}, "").Select(informers.Selection{Labels: labels.SelectorFromSet(labels.Set(byLabel))})
+	if !answered || err != nil {
+		t.Error("not answered by the store", err)
+	}
+	other := func(object any) (any, error) { return object, nil }
+	if stripsManagedFields(other) || !stripsManagedFields(options.DefaultTransform) {
+		t.Error("another transform is taken for the usual one")
+	}
+}
+
 // UnsafeDisableDeepCopy gives what others read so as well, and no other read shares it.
 func TestReadsWithoutCopies(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,7 @@ type decoder struct {
 	kind      schema.GroupVersionKind
 	keepKind  bool // a typed object that is read has its kind, which client-go's decoders clear
 	transform cache.TransformFunc
+	strip     bool // managedFields are left out
 }
 
 func newDecoder(example runtime.Object) (*decoder, error) {
@@ -90,6 +91,9 @@ func (d *decoder) object(o *kinf.Object) (any, error) {
 	object, err := d.decode(o)
 	if err != nil && !errors.Is(err, kinf.ErrCorrupt) {
 		err = fmt.Errorf("%w by %T: %w", errRefused, d.example, err)
+	}
+	if err == nil && d.strip {
+		object.(metav1.Object).SetManagedFields(nil)
 	}
 	if err != nil || d.transform == nil {
 		return object, err

@@ -43,6 +43,7 @@ type Informer struct {
 	copies  bool          // so does each with a cache
 	wasRead atomic.Bool   // else nothing is kept for reads
 	resync  time.Duration // of handlers that name none
+	strips  func(cache.TransformFunc) bool
 	synced  chan struct{}
 
 	reading   sync.Mutex // guards the next three
@@ -70,6 +71,9 @@ type Options struct {
 	Objects  *ObjectCache            // decoded objects, which reads and handlers share; nil: each gets its own
 	Copies   bool                    // reads get copies of what is shared
 	Kind     schema.GroupVersionKind // what is read has this kind, also if it is typed; empty: as client-go's
+	// Strips tells of a transform that it removes managedFields, and does nothing else; nil: of none. Nothing
+	// is selected by these, so the store's indexes answer beside it.
+	Strips func(cache.TransformFunc) bool
 }
 
 // New makes an informer of a scope. Its objects are of the type of example. An error says
@@ -83,7 +87,7 @@ func New(store *kinf.Store, scope Scope, example runtime.Object, options Options
 	if err := scope.parse(); err != nil {
 		return nil, err
 	}
-	i := &Informer{store: store, scope: scope, decoder: d, objects: options.Objects, copies: options.Copies, resync: options.Resync, check: options.Resync,
+	i := &Informer{store: store, scope: scope, decoder: d, objects: options.Objects, copies: options.Copies, resync: options.Resync, check: options.Resync, strips: options.Strips,
 		synced: make(chan struct{}), listeners: map[*listener]struct{}{}}
 	i.indexes = newIndexes(i)
 	if err := i.indexes.add(options.Indexers); err != nil {
@@ -522,7 +526,10 @@ func (i *Informer) SetTransform(transform cache.TransformFunc) error {
 	if i.started {
 		return errStarted
 	}
-	i.decoder.transform = transform
+	i.decoder.transform, i.decoder.strip = transform, false
+	if transform != nil && i.strips != nil && i.strips(transform) {
+		i.decoder.transform, i.decoder.strip = nil, true
+	}
 	return nil
 }
 
