@@ -87,8 +87,7 @@ func (x *indexes) find(name string) (*index, error) {
 	if found := x.named[name]; found != nil {
 		return found, nil
 	}
-	//lint:ignore ST1005 it is client-go's text
-	return nil, fmt.Errorf("Index with name %s does not exist", name)
+	return nil, fmt.Errorf("Index with name %s does not exist", name) // client-go's text
 }
 
 // ---- the maps of IndexFuncs ---------------------------------------------------------

@@ -103,10 +103,10 @@ type Upper struct {
 }
 
 type pointing struct {
-	*Upper `json:",inline"`
-	*pointing
-	Shared string `json:"-"`
-	Own    bool   `json:"own,string"`
+	*Upper    `json:",inline"`
+	*pointing        //lint:ignore U1000 a type that holds itself
+	Shared    string `json:"-"`
+	Own       bool   `json:"own,string"`
 }
 
 // Embedded pointers, and values in strings: as by the JSON decoder of apimachinery, which compares names
