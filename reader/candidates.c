@@ -24,10 +24,9 @@ static int candidates_add(struct candidates *c, const struct snapshot_object *ob
 	return ARRAY_ADD(c->objects, c->n, c->room, *object, "the sorted candidates of a list");
 }
 
-static int candidates_add_postings(struct candidates *c)
+static int candidates_add_postings(struct candidates *c, const struct plan_term *driver)
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
-	const struct plan_term *driver = &c->plan->terms[c->plan->driver];
 	uint64_t newest = c->as_of ? as_of_seq(c->as_of) : UINT64_MAX, count;
 	struct snapshot_object objects[SNAPSHOT_OBJECTS_MAX];
 	int n, r = index_postings(snapshot_index(c->snapshot), snapshot_index_txn(c->snapshot),
@@ -63,7 +62,10 @@ int candidates_open(struct candidates *c)
 	if (!plan->postings)
 		return names_open(c->snapshot, c->feed, plan->prefix, c->query->from,
 			candidates_accept, c, &c->names);
-	int r = plan->empty ? 0 : candidates_add_postings(c);
+	const struct plan_term *driver = &plan->terms[plan->driver];
+	int r = 0;
+	for (size_t i = 0; r == 0 && !plan->empty && i <= driver->n_more; i++)
+		r = candidates_add_postings(c, &driver[i]);
 	if (r == 0 && c->as_of) {
 		r = as_of_walk(c->as_of, AS_OF_CHANGED, plan->prefix, c->query->from);
 		while (r == 0 && (r = as_of_next(c->as_of, &object.key, &object.entry)) == FOUND)

@@ -80,7 +80,7 @@ static int plan_asked(struct snapshot *snapshot, const struct snapshot_feed *fee
 	return 0;
 }
 
-/* `key` or `key=value`, a necessary condition of the requirement. */
+/* `key` or `key=value`, necessary conditions of the requirement; of several values one is met. */
 static int plan_labels(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	const struct query *query, struct plan *plan)
 {
@@ -91,18 +91,25 @@ static int plan_labels(struct snapshot *snapshot, const struct snapshot_feed *fe
 		return 0;
 	for (size_t i = 0; i < selector_count(query->labels); i++) {
 		const struct selector_requirement *need = selector_at(query->labels, i);
-		size_t offset = plan->text.size;
+		size_t offset;
 
 		if (need->op == SELECTOR_NOT_IN || need->op == SELECTOR_NOT_EXISTS)
 			continue;
-		buf_bytes_put(&plan->text, need->key);
-		if (need->op == SELECTOR_IN && need->n_values == 1) {
-			buf_byte(&plan->text, '=');
-			buf_bytes_put(&plan->text, need->values[0]);
+		bool has_values = need->op == SELECTOR_IN && need->n_values <= ALTERNATIVES_MAX;
+		size_t first = plan->n_terms, n = has_values ? need->n_values : 1;
+		int r = 0;
+		for (size_t k = 0; k < n && r == 0; k++) {
+			offset = plan->text.size;
+			buf_bytes_put(&plan->text, need->key);
+			if (has_values) {
+				buf_byte(&plan->text, '=');
+				buf_bytes_put(&plan->text, need->values[k]);
+			}
+			r = plan_add(plan, definition.id, offset, false);
 		}
-		int r = plan_add(plan, definition.id, offset, false);
 		if (r < 0)
 			return r;
+		plan->terms[first].n_more = n - 1;
 	}
 	return 0;
 }
@@ -190,13 +197,17 @@ static int plan_count(struct snapshot *snapshot, const struct snapshot_feed *fee
 	uint64_t max;
 	int r = plan_most_postings(snapshot, feed, query, &max);
 
-	for (size_t i = 0; r >= 0 && i < plan->n_terms; i++) {
+	for (size_t i = 0; r >= 0 && i < plan->n_terms; i += 1 + plan->terms[i].n_more) {
 		struct plan_term *term = &plan->terms[i];
 
-		r = index_postings(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-			term->definition, term->value, &term->count, NULL);
-		if (r == NOT_FOUND)
-			plan->empty = true;
+		for (size_t k = 0; r >= 0 && k <= term->n_more; k++) {
+			uint64_t count = 0;
+
+			r = index_postings(snapshot_index(snapshot), snapshot_index_txn(snapshot),
+				term[k].definition, term[k].value, &count, NULL);
+			term->count += count;
+		}
+		plan->empty |= !term->count;
 		term->checked = term->asked || term->count < feed->index.objects / 4;
 		if (r < 0 || term->count > max ||
 			(plan->postings && term->count >= plan->terms[plan->driver].count))
@@ -294,8 +305,9 @@ void plan_describe(const struct plan *plan, const struct query *query, char *tex
 	if (plan->empty)
 		n = snprintf(text, size, "a term occurs nowhere: nothing to read");
 	else if (plan->postings)
-		n = snprintf(text, size, "term '%.*s', %llu postings sorted by key",
+		n = snprintf(text, size, "term '%.*s'%s, %llu postings sorted by key",
 			BYTES_ARG(plan->terms[plan->driver].value),
+			plan->terms[plan->driver].n_more ? " and other values" : "",
 			(unsigned long long)plan->terms[plan->driver].count);
 	else if (plan->prefix.size)
 		n = snprintf(text, size, "names beginning with '%.*s'", BYTES_ARG(plan->prefix));
@@ -322,13 +334,15 @@ int plan_accepts(const struct plan *plan, const struct query *query, struct snap
 {
 	if (!query_accepts_key(query, key) || (plan->name.size && !plan_has_name(plan, key)))
 		return NOT_FOUND;
-	for (size_t i = 0; entry->object && i < plan->n_terms; i++) {
+	for (size_t i = 0; entry->object && i < plan->n_terms; i += 1 + plan->terms[i].n_more) {
 		const struct plan_term *term = &plan->terms[i];
+		int r = NOT_FOUND;
 
 		if (!term->checked || (plan->postings && i == plan->driver))
 			continue;
-		int r = index_has(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-			term->definition, term->value, entry->object);
+		for (size_t k = 0; r == NOT_FOUND && k <= term->n_more; k++)
+			r = index_has(snapshot_index(snapshot), snapshot_index_txn(snapshot),
+				term[k].definition, term[k].value, entry->object);
 		if (r != FOUND)
 			return r;
 	}

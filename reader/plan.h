@@ -21,13 +21,15 @@
 #include "store/index/terms.h"
 #include "store/read/snapshot.h"
 
-#define SORT_MAX 8192 /* objects: about 0.5 MB */
+#define SORT_MAX         8192 /* objects: about 0.5 MB */
+#define ALTERNATIVES_MAX 64   /* values of one label that are looked up */
 
 /* A condition as a term of the feed. */
 struct plan_term {
 	uint32_t definition;
 	struct bytes value; /* in plan.text */
-	uint64_t count;     /* of its postings */
+	uint64_t count;     /* of its postings, those of its alternatives included */
+	size_t n_more;      /* the next terms are alternatives: other values of the label */
 	bool asked;         /* for by name, so it is checked; else a selector checks it */
 	bool checked;       /* in the index, before the body: always or because few have it */
 };

@@ -121,6 +121,9 @@ Test(query, few_postings_beat_names_and_few_names_beat_postings)
 	expect_read("fifth=1", NULL, "s", "names beginning with 's/'", NULL);
 	expect_read(NULL, "metadata.name=o-00077,metadata.namespace=s", NULL,
 		"names beginning with 's/o-00077'", "1 objects read for 1");
+	expect_read("few in (0,1,2)", NULL, NULL, "term 'few=0' and other values, 14 postings",
+		"14 objects read for 14");
+	expect_read("fifth in (0,1)", NULL, "s", "names beginning with 's/'", NULL);
 	expect_read(NULL, "metadata.name=o-00077", NULL, "all names", "1 objects read for 1");
 	expect_read(NULL, "metadata.namespace=s", NULL, "names beginning with 's/'",
 		"100 objects read for 100");
