@@ -137,7 +137,7 @@ struct object_walk {
 	const char *feed, *namespace_, *name;
 	bool json;
 	uint64_t since_ns;          /* CLOCK_REALTIME */
-	const char *fields;         /* only changes below this path; NULL: all */
+	const struct path *fields;  /* only changes of these and below; NULL: all */
 	struct kinf_object *before; /* the previous version; NULL: none */
 	struct kinf_object *from;   /* of diff: the state as of FROM_EVENT */
 	uint64_t from_event, first_event;
@@ -298,7 +298,7 @@ int command_history(int argc, char **argv)
 	uint64_t now_ns = proc_realtime_ns();
 	if (args.since_ns && args.since_ns < now_ns)
 		walk.since_ns = now_ns - args.since_ns;
-	walk.fields = path ? path_text(path) : NULL;
+	walk.fields = path;
 	r = history_open(
 		&walk, &options, &flags, argv + first, (size_t)(argc - first), args.namespace_);
 	if (r != PROC_OK)
@@ -419,7 +419,7 @@ static int log_change(void *arg, const struct snapshot_feed *feed, const struct 
 	struct buf *out = &log->out;
 	const struct kinf_object *object = &change->object;
 	const char *name = feed->definition.name, *resource = feed->definition.resource;
-	const char *under = log->fields ? path_text(log->fields) : NULL;
+	const struct path *under = log->fields;
 	bool compare = before && strcmp(change->type, "MODIFIED") == 0;
 	size_t n = 0, begin = out->size;
 	int r = 0;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "print/fields.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
+#include "common/err.h"
 #include "common/value/field_diff.h"
 #include "common/value/json.h"
 #include "print/redact.h"
@@ -12,10 +15,17 @@
 #define NAMES_SHOWN 6   /* on one line */
 #define VALUE_SHOWN 160 /* bytes of a value on a line */
 
+/* The places of wanted fields in the two versions. */
+struct fields_wanted {
+	struct bytes *items;
+	size_t n, room;
+};
+
 struct fields {
 	enum fields_form form;
 	bool secret;
-	const char *under; /* NULL: all */
+	const struct path *under; /* NULL: all */
+	struct fields_wanted wanted;
 	struct buf *out;
 	size_t n;
 };
@@ -58,22 +68,50 @@ static int fields_put_value(
 	return buf_error(fields->out);
 }
 
-/* Returns true if PATH is UNDER or below it; [*] in UNDER stands for any item. */
-static bool fields_is_under(const char *path, const char *under)
+static int fields_want(void *arg, const struct value *value)
 {
-	if (!under || !*under)
-		return true;
-	for (; *under; path++, under++) {
-		const char *item = *path == '[' ? strchr(path, ']') : NULL;
+	struct fields_wanted *wanted = arg;
+	struct bytes place;
+	int r = value_document(value, &place);
 
-		if (item && strncmp(under, "[*]", 3) == 0) {
-			path = item;
-			under += 2;
-		} else if (*path != *under) {
-			return false;
-		}
-	}
-	return strchr(".[", *path) != NULL; /* strchr() finds the NUL also */
+	return r < 0 ? r
+		     : ARRAY_ADD(wanted->items, wanted->n, wanted->room, place,
+			       "the fields of a path");
+}
+
+static bool fields_contains(struct bytes outer, struct bytes inner)
+{
+	const char *from = outer.data, *at = inner.data;
+
+	return at >= from && at + inner.size <= from + outer.size;
+}
+
+/* Returns: FOUND if VALUE is a wanted field or within one; FIELD_DIFF_INTO if it has one within;
+ * NOT_FOUND, also for NULL; ERR_CORRUPT. */
+static int fields_find(const struct fields *fields, const struct value *value)
+{
+	struct bytes place;
+	int r = value ? value_document(value, &place) : NOT_FOUND;
+
+	if (r != 0)
+		return r;
+	r = NOT_FOUND;
+	for (size_t i = 0; i < fields->wanted.n && r != FOUND; i++)
+		if (fields_contains(fields->wanted.items[i], place))
+			r = FOUND;
+		else if (fields_contains(place, fields->wanted.items[i]))
+			r = FIELD_DIFF_INTO;
+	return r;
+}
+
+/* Returns the same for a difference. */
+static int fields_match(
+	const struct fields *fields, const struct value *before, const struct value *after)
+{
+	int r = fields->under ? fields_find(fields, before) : FOUND;
+	int s = r == NOT_FOUND || r == FIELD_DIFF_INTO ? fields_find(fields, after) : r;
+
+	return s == NOT_FOUND ? r : s;
 }
 
 static int fields_add(
@@ -83,12 +121,13 @@ static int fields_add(
 	struct buf *out = fields->out;
 	bool hidden = fields->secret && redact_hides(path);
 	bool base64 = hidden && strncmp(path, "data", 4) == 0;
-	int r = 0;
 
 	if (strcmp(path, "metadata.resourceVersion") == 0 ||
-		strncmp(path, "metadata.managedFields", 22) == 0 ||
-		!fields_is_under(path, fields->under))
+		strncmp(path, "metadata.managedFields", 22) == 0)
 		return 0;
+	int r = fields_match(fields, before, after);
+	if (r != FOUND)
+		return r == NOT_FOUND ? 0 : r;
 	size_t n = fields->n++;
 	switch (fields->form) {
 	case FIELDS_NAMES:
@@ -131,7 +170,22 @@ int fields_put(enum fields_form form, const char *resource, const struct kinf_ob
 	return fields_put_under(form, resource, NULL, before, after, out, ret_n);
 }
 
-int fields_put_under(enum fields_form form, const char *resource, const char *under,
+/* Compares two versions; without a wanted field in either, no difference is one of them. */
+static int fields_compare(struct fields *fields, struct bytes before, struct bytes after)
+{
+	int r = 0;
+
+	if (fields->under)
+		r = path_eval(fields->under, before, fields_want, &fields->wanted);
+	if (fields->under && r == 0)
+		r = path_eval(fields->under, after, fields_want, &fields->wanted);
+	if (r == 0 && (!fields->under || fields->wanted.n))
+		r = field_diff_each(before, after, fields_add, fields);
+	free(fields->wanted.items);
+	return r;
+}
+
+int fields_put_under(enum fields_form form, const char *resource, const struct path *under,
 	const struct kinf_object *before, const struct kinf_object *after, struct buf *out,
 	size_t *ret_n)
 {
@@ -143,8 +197,8 @@ int fields_put_under(enum fields_form form, const char *resource, const char *un
 
 	buf_str(out, form == FIELDS_JSON ? "[" : "");
 	if (before->body_size && after->body_size)
-		r = field_diff_each(BYTES(before->body, before->body_size),
-			BYTES(after->body, after->body_size), fields_add, &fields);
+		r = fields_compare(&fields, BYTES(before->body, before->body_size),
+			BYTES(after->body, after->body_size));
 	if (form == FIELDS_NAMES && fields.n > NAMES_SHOWN)
 		buf_printf(out, " and %zu more", fields.n - NAMES_SHOWN);
 	buf_str(out, form == FIELDS_JSON ? "]" : "");

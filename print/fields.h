@@ -8,6 +8,7 @@
 #define PRINT_FIELDS_H
 
 #include "common/buf.h"
+#include "common/value/path.h"
 #include "reader/kinf.h"
 
 enum fields_form {
@@ -21,8 +22,9 @@ enum fields_form {
  * their number. Returns 0 or an error. */
 int fields_put(enum fields_form form, const char *resource, const struct kinf_object *before,
 	const struct kinf_object *after, struct buf *out, size_t *ret_n);
-/* The same for the fields at and below the path UNDER; NULL: all. */
-int fields_put_under(enum fields_form form, const char *resource, const char *under,
+/* The same for the fields that the path UNDER finds in a version, and those below them; NULL: all.
+ * A map or list that appears or goes with such a field is taken apart. */
+int fields_put_under(enum fields_form form, const char *resource, const struct path *under,
 	const struct kinf_object *before, const struct kinf_object *after, struct buf *out,
 	size_t *ret_n);
 

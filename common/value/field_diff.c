@@ -18,13 +18,34 @@ struct field_diff {
 
 static int field_diff_compare(struct field_diff *diff, const struct value *before,
 	const struct value *after, size_t *ret_size);
+static int field_diff_rest(
+	struct field_diff *diff, const struct value_iter *before, const struct value_iter *after);
+
+/* Gives the children of VALUE as removed or added ones. */
+static int field_diff_into(struct field_diff *diff, const struct value *value, bool added)
+{
+	struct value empty = {.type = value->type};
+	struct value_iter children, none;
+
+	if (value->type != VALUE_MAP && value->type != VALUE_ARRAY)
+		return 0;
+	value_iter_init(&children, value);
+	value_iter_init(&none, &empty);
+	return added ? field_diff_rest(diff, &none, &children)
+		     : field_diff_rest(diff, &children, &none);
+}
 
 static int field_diff_give(
 	struct field_diff *diff, const struct value *before, const struct value *after)
 {
 	int r = buf_error(&diff->path);
 
-	return r < 0 ? r : diff->fn(diff->arg, buf_cstr(&diff->path), before, after);
+	if (r == 0)
+		r = diff->fn(diff->arg, buf_cstr(&diff->path), before, after);
+	if (r != FIELD_DIFF_INTO)
+		return r;
+	r = before ? field_diff_into(diff, before, false) : 0;
+	return r == 0 && after ? field_diff_into(diff, after, true) : r;
 }
 
 /* ---- paths -------------------------------------------------------------- */

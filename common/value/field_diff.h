@@ -12,8 +12,13 @@
 
 #include "common/value/value.h"
 
+/* The result of a field_diff_fn that wants the difference again as those of its members or items,
+ * removed ones and added ones. A scalar has none. */
+#define FIELD_DIFF_INTO 100
+
 /* BEFORE is NULL for an added field, AFTER for a removed one. PATH is "" if the whole value
- * differs, and is valid during the call. A result other than 0 ends the comparison. */
+ * differs, and is valid during the call. A result other than 0 and FIELD_DIFF_INTO ends the
+ * comparison. */
 typedef int field_diff_fn(
 	void *arg, const char *path, const struct value *before, const struct value *after);
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kinf history, kinf log and kinf diff --from: the changes in the retained past."""
 
+import copy
 import json
 
 import pytest
@@ -12,7 +13,8 @@ from harness.store import whole
 
 @pytest.fixture(scope="module")
 def past(shared):
-    """(simulator, store): web/front was created, moved, given a label, deleted; a Secret's value changed."""
+    """(simulator, store): web/front was created, moved, given a label, deleted; shop/old got ready and
+    was killed; a Secret's value changed."""
     simulator = shared.simulator()
     store = shared.store(simulator=simulator)
     simulator.put("pods", pod("old", "shop", app="a", node="n0"))
@@ -24,6 +26,15 @@ def past(shared):
     simulator.put("pods", pod("front", "web", app="a", node="n2"))
     simulator.put("pods", pod("front", "web", app="b", node="n2"))
     simulator.delete("pods", "web/front")
+    old = pod("old", "shop", app="a", node="n0")
+    ready = {"type": "Ready", "status": "False"}
+    old["status"]["conditions"] = [ready]
+    killed = {"name": "a", "restartCount": 1, "lastState": {"terminated": {"reason": "OOMKilled"}}}
+    for part in ({"conditions": [{**ready, "status": "True"}]}, {"containerStatuses": [killed]}):
+        simulator.put("pods", copy.deepcopy(old))
+        old["status"].update(part)
+    old["metadata"]["annotations"] = {"a/b": "c"}
+    simulator.put("pods", old)
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "web"}, "data": {"password": "aHVudGVyMg=="}}
     simulator.put("secrets", secret)
     secret["data"]["password"] = "aHVudGVyMw=="
@@ -169,3 +180,18 @@ def test_history_of_some_fields_and_of_the_last_minutes(kinf):
     assert [(c["key"], [f["path"] for f in c["changes"]]) for c in changes] == [("web/s", ["data.password"])]
     wrong = kinf("history", "pods/web/front", "--fields", "a[")
     assert wrong.status == 2 and "field path 'a['" in wrong.stderr
+
+
+@pytest.mark.parametrize("fields,change", [
+    ("status.conditions[type=Ready].status", "    status.conditions[type=Ready].status: False -> True"),
+    ("status.conditions[0].status", "    status.conditions[type=Ready].status: False -> True"),
+    ("status.containerStatuses[*].lastState.terminated.reason",
+     "  + status.containerStatuses[name=a].lastState.terminated.reason: OOMKilled"),
+    ("metadata.annotations['a/b']", "  + metadata.annotations['a/b']: c"),
+])
+def test_fields_of_an_item_and_those_that_came_with_their_map(kinf, fields, change):
+    """An item was found by [*] only; a first OOM kill, which comes with its map, not at all."""
+    for command in (["log"], ["history", "pods/shop/old"]):
+        head, line = kinf(*command, "--fields", fields, check=True).stdout.splitlines()[-2:]
+        assert " MODIFIED " in head and line == change
+    assert kinf("log", "--fields", "status.conditions[type=None].status", check=True).stdout == ""

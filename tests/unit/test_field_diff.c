@@ -106,6 +106,26 @@ Test(diff, other_items_are_compared_by_place)
 	assert_changes("{\"a\":[]}", "{\"a\":[1]}", "a ");
 }
 
+static int add_scalar(
+	void *arg, const char *path, const struct value *before, const struct value *after)
+{
+	const struct value *some = before ? before : after;
+
+	buf_printf(arg, "%s%s ", !before ? "+" : !after ? "-" : "", path);
+	return some->type == VALUE_MAP || some->type == VALUE_ARRAY ? FIELD_DIFF_INTO : 0;
+}
+
+Test(diff, a_difference_is_taken_apart_if_wanted)
+{
+	CLEANUP(buf_release) struct buf a = BUF_INIT, b = BUF_INIT, paths = BUF_INIT;
+
+	body_put("{\"a\":{\"b\":[1]},\"c\":[]}", &a);
+	body_put("{\"c\":[{\"name\":\"x\",\"n\":{}}]}", &b);
+	cr_assert_eq(field_diff_each(buf_bytes(&a), buf_bytes(&b), add_scalar, &paths), 0);
+	cr_assert_str_eq(
+		buf_cstr(&paths), "-a -a.b -a.b[0] c +c[name=x] +c[name=x].name +c[name=x].n ");
+}
+
 enum form { FORM_TYPES, FORM_KEYS, FORM_PLACES };
 
 /* A document of 40,000 children; the last one has the value LAST. */
