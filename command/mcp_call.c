@@ -352,10 +352,17 @@ static void call_put(struct bytes text, struct buf *out)
 
 static void call_put_left(const struct mcp_call *call, size_t left, struct buf *out)
 {
-	buf_printf(out, "[%zu bytes %s are left out; ask for less: with %s]\n", left,
-		call->tool->newest ? "before this" : "after this",
-		call->tool->newest ? "since, namespace or fields"
-				   : "namespace, a selector, limit or a name");
+	const char *sep = "; ask for less: with ";
+
+	buf_printf(out, "[%zu bytes %s are left out", left,
+		call->tool->newest ? "before this" : "after this");
+	for (const struct mcp_argument *a = call->tool->arguments; a->name; a++)
+		if (!a->required &&
+			call_is_word("name|namespace|labels|fields|limit|since|prefix", a->name)) {
+			buf_printf(out, "%s%s", sep, a->name);
+			sep = ", ";
+		}
+	buf_str(out, "]\n");
 }
 
 static int call_run(struct mcp_call *call, bool *ret_failed)

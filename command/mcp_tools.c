@@ -101,7 +101,7 @@ static const struct mcp_tool mcp_tools[] = {
 				.about = "event number, of 'history' or 'changes'"}}},
 	{.name = "events",
 		.about = "Kubernetes Events, oldest first; of one object if it is named.",
-		.command = {"get", "events", "--sort-by=lastTimestamp"},
+		.command = {"get", "events", "--sort-by=metadata.resourceVersion"},
 		.resource = "events",
 		.newest = true,
 		.arguments = {{.name = "name",

@@ -95,7 +95,7 @@ class HttpClient(Client):
 def store(shared):
     simulator = shared.simulator()
     store = shared.store(simulator=simulator)
-    feeds = (whole("pods", indexes={"node": "spec.nodeName"}), whole("secrets", indexes={"password": "data.password"}), whole("configmaps"))
+    feeds = (whole("pods", indexes={"node": "spec.nodeName"}), whole("secrets", indexes={"password": "data.password"}), whole("configmaps"), whole("events"))
     store.configure(*feeds, retention={"time": "1h", "size": "64MiB"}, serve={"listen": ["unix"], "mcp": "on"}).daemons()
     store.wait_live("pods")
     front = pod("front", node="n1", managedFields=[{"manager": "helm", "time": "2026-01-01T00:00:00Z", "operation": "Update"}])
@@ -105,7 +105,12 @@ def store(shared):
     secret = {"metadata": {"name": "s", "namespace": "web", "annotations": applied}, "data": {"password": "aHVudGVyMg=="}}
     simulator.put("secrets", secret)
     simulator.put("configmaps", {"metadata": {"name": "big", "namespace": "web"}, "data": {f"key-{i:04d}": "ä" * 40 for i in range(1000)}})
-    for feed in ("pods", "secrets", "configmaps"):
+    kubelet = {"involvedObject": {"kind": "Pod", "name": "waiting"}, "type": "Normal", "reason": "Pulled", "message": "m" * 100,
+               "lastTimestamp": "2026-01-01T00:00:00Z"}
+    scheduler = {**kubelet, "reason": "FailedScheduling", "lastTimestamp": None, "eventTime": "2026-01-01T01:00:00.000000Z"}
+    events = [kubelet] * 300 + [scheduler]
+    simulator.put("events", [{"metadata": {"name": f"e-{i:03}", "namespace": "web"}, **event} for i, event in enumerate(events)])
+    for feed in ("pods", "secrets", "configmaps", "events"):
         store.wait_equal(simulator, feed)
     front["status"]["containerStatuses"][0]["restartCount"] = 1
     simulator.put("pods", front)
@@ -202,9 +207,15 @@ def test_over_the_network_secrets_are_not_shown_at_all(store):
 def test_a_long_answer_is_cut_and_says_so(client):
     text = client.text("get", resource="configmaps", name="big", namespace="web", output="yaml")
     body, _, note = text.rstrip("\n").rpartition("\n")
-    assert 23000 < len(body.encode()) <= 24 << 10 and note.endswith(" after this are left out; ask for less: with namespace, a selector, limit or a name]")
+    assert 23000 < len(body.encode()) <= 24 << 10 and note.endswith(" after this are left out; ask for less: with name, namespace, labels, fields, limit]")
     assert body.splitlines()[-1].endswith("ä")
     assert int(note[1:].split()[0]) > 60000
+
+
+def test_the_newest_event_is_the_last_also_without_last_timestamp(client):
+    """Those of the scheduler have an eventTime alone: they were the first, and cut off."""
+    note, *_, last = client.text("events", name="waiting").splitlines()
+    assert "FailedScheduling" in last and note.endswith(" before this are left out; ask for less: with name, namespace]")
 
 
 def test_wrong_arguments_are_explained_to_the_assistant(client):
