@@ -158,13 +158,15 @@ static struct bytes top_clip(struct bytes text, size_t width)
  * restore. */
 static int top_draw(struct top *top)
 {
-	struct winsize size = {.ws_row = 24, .ws_col = 80};
+	struct winsize size = {0};
 	char error[sizeof(((struct store_status *)0)->error)], clock[32] = "";
 	struct tm parts;
 	time_t now = time(NULL);
 	bool alive;
 
 	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	if (!size.ws_row || !size.ws_col) /* a serial console */
+		size = (struct winsize){.ws_row = 24, .ws_col = 80};
 	if (localtime_r(&now, &parts))
 		(void)strftime(clock, sizeof(clock), "%H:%M:%S", &parts);
 	buf_reset(&top->page);

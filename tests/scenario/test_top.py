@@ -83,6 +83,10 @@ def test_any_size(running, terminal, size):
     assert page.wait() == -signal.SIGTERM and page.is_restored()
 
 
+def test_a_terminal_without_a_size(running, terminal):
+    terminal(running[0], rows=0, columns=0).wait_text("kinf top", "services")
+
+
 def test_it_lives_through_a_dead_system_restarts_and_another_store(simulator, store, terminal):
     store.configure(whole("pods"))
     page = terminal(store, columns=110)

@@ -16,10 +16,10 @@ from harness.process import SANITIZER_OPTIONS, check_sanitizers
 
 
 class Terminal:
-    """ARGV on a terminal of ROWS and COLUMNS. The program's output is read at each request of the screen."""
+    """ARGV on a terminal of ROWS and COLUMNS (0: as a serial console, without a size). The program's output is read at each request of the screen."""
 
     def __init__(self, argv, env, rows=24, columns=80, term="linux"):
-        self.screen = pyte.Screen(columns, rows)
+        self.screen = pyte.Screen(columns or 80, rows or 24)
         self.stream = pyte.ByteStream(self.screen)
         self.written = b""
         self.master, slave = pty.openpty()
