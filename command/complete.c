@@ -5,8 +5,8 @@
  * asks the shell for names of its own.
  *
  * Options come from the tables of the commands, and a word's name in --help tells its kind: FEED,
- * NAME, INDEX, CURSOR, NS, SELECTOR, FILE, DIR. Errors are silent: they would appear in the line
- * being typed.
+ * NAME, INDEX, CURSOR, NS, SELECTOR, FILE, SOURCE, DIR. Errors are silent: they would appear in the
+ * line being typed.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -288,7 +288,7 @@ static void complete_kind(struct completion *completion, struct bytes kind)
 	const struct options_word *word = completion->word;
 	const char *feed = word->n_operands ? word->operands[0] : NULL;
 
-	if (bytes_equal(kind, BYTES_LIT("FILE"))) {
+	if (bytes_equal(kind, BYTES_LIT("FILE")) || bytes_equal(kind, BYTES_LIT("SOURCE"))) {
 		complete_files(false);
 		return;
 	}

@@ -85,6 +85,8 @@ def complete(store):
         (["dump", "--feed", "n"], ["nodes"]),
         (["run", "--durability", ""], ["process", "disk"]),
         (["run", "--kubeconfig", ""], [":files"]),
+        (["open", ""], [":files"]),
+        (["import", "a", ""], [":files"]),
         (["diff", ""], [":directories", "nodes", "pods"]),
         (["nonsense", ""], []),
     ],
