@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinf export [FEED...]: objects as one List for kubectl apply. Members set by the API server are
- * left out, and owners: another cluster does not know their uids, and its garbage collector would
- * remove the objects.
+ * kinf export [FEED...]: objects as one List for kubectl apply. Fields that the API server chose
+ * are left out, and owners: another cluster does not know their uids, and its garbage collector
+ * would remove the objects.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -60,50 +60,111 @@ static void export_release(struct export *export)
 
 /* ---- one object --------------------------------------------------------- */
 
-static bool export_leaves_out(struct bytes key)
-{
-	static const char *const keys[] = {"uid", "resourceVersion", "generation",
-		"creationTimestamp", "selfLink", "managedFields", "ownerReferences",
-		"deletionTimestamp", "deletionGracePeriodSeconds"};
+/* The walk over an object. */
+struct export_walk {
+	struct buf *out, path; /* the path ends with a dot */
+	const char *kind;      /* with fields of this cluster; "": none */
+};
 
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (bytes_equal(key, bytes_str(keys[i])))
+/* Fields that an API server sets or computes; of KIND NULL in each object. */
+static const struct export_field {
+	const char *kind, *path;
+} export_fields[] = {
+	{NULL, "status."},
+	{NULL, "metadata.uid."},
+	{NULL, "metadata.resourceVersion."},
+	{NULL, "metadata.generation."},
+	{NULL, "metadata.creationTimestamp."},
+	{NULL, "metadata.selfLink."},
+	{NULL, "metadata.managedFields."},
+	{NULL, "metadata.ownerReferences."},
+	{NULL, "metadata.deletionTimestamp."},
+	{NULL, "metadata.deletionGracePeriodSeconds."},
+	{"Service", "spec.clusterIP."},
+	{"Service", "spec.clusterIPs."},
+	{"Job", "spec.selector."},
+	{"Job", "spec.template.metadata.labels.controller-uid."},
+	{"Job", "spec.template.metadata.labels.batch.kubernetes.io/controller-uid."},
+};
+
+static bool export_is(const struct kinf_object *object, const char *path, const char *wanted)
+{
+	const char *text;
+	size_t size;
+
+	return kinf_object_path(object, path, &text, &size) == KINF_FOUND &&
+	       bytes_equal(BYTES(text, size), bytes_str(wanted));
+}
+
+/* Returns "Service" for one whose addresses the API server chose, "Job" for one whose selector it
+ * chose, else "". */
+static const char *export_kind(const struct kinf_object *object)
+{
+	static const struct {
+		const char *kind, *version, *path, *own;
+	} kinds[] = {{"Service", "v1", "spec.clusterIP", "None"},
+		{"Job", "batch/v1", "spec.manualSelector", "true"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (export_is(object, "kind", kinds[i].kind) &&
+			export_is(object, "apiVersion", kinds[i].version) &&
+			!export_is(object, kinds[i].path, kinds[i].own))
+			return kinds[i].kind;
+	return "";
+}
+
+/* Sets *RET_INSIDE to whether a field within the path is left out. Returns whether all of it is. */
+static bool export_leaves_out(struct export_walk *walk, bool *ret_inside)
+{
+	const char *path = buf_cstr(&walk->path);
+
+	*ret_inside = false;
+	for (size_t i = 0; i < ARRAY_SIZE(export_fields); i++) {
+		const struct export_field *field = &export_fields[i];
+
+		if (field->kind && strcmp(field->kind, walk->kind) != 0)
+			continue;
+		if (strcmp(field->path, path) == 0)
 			return true;
+		*ret_inside |= strncmp(field->path, path, walk->path.size) == 0;
+	}
 	return false;
 }
 
-/* Appends an object, or its metadata, without `status` and the server's members of metadata. */
-static int export_map(struct buf *out, const struct value *map, bool is_metadata)
+/* Appends MAP, at the path of WALK. */
+static int export_map(struct export_walk *walk, const struct value *map)
 {
 	struct value_iter iter;
 	struct bytes key, document;
 	struct value item;
-	bool first = true;
+	size_t size = walk->path.size;
+	bool first = true, inside;
 	int r;
 
 	value_iter_init(&iter, map);
-	buf_byte(out, '{');
+	buf_byte(walk->out, '{');
 	while ((r = value_iter_next(&iter, &key, &item)) == FOUND) {
-		if (is_metadata ? export_leaves_out(key) : bytes_equal(key, BYTES_LIT("status")))
+		buf_truncate(&walk->path, size);
+		buf_bytes_put(&walk->path, key);
+		buf_byte(&walk->path, '.');
+		if (export_leaves_out(walk, &inside))
 			continue;
-		if (!first)
-			buf_byte(out, ',');
+		buf_str(walk->out, first ? "" : ",");
 		first = false;
-		json_write_string(key, out);
-		buf_byte(out, ':');
-		if (!is_metadata && item.type == VALUE_MAP &&
-			bytes_equal(key, BYTES_LIT("metadata"))) {
-			r = export_map(out, &item, true);
+		json_write_string(key, walk->out);
+		buf_byte(walk->out, ':');
+		if (inside && item.type == VALUE_MAP) {
+			r = export_map(walk, &item);
 		} else {
 			r = value_document(&item, &document);
 			if (r == 0)
-				r = json_write(document, 0, out);
+				r = json_write(document, 0, walk->out);
 		}
 		if (r < 0)
 			return r;
 	}
-	buf_byte(out, '}');
-	return r == END ? 0 : r;
+	buf_byte(walk->out, '}');
+	return r == END ? buf_error(&walk->path) : r;
 }
 
 static int export_object(struct export *export, const struct kinf_object *object)
@@ -114,8 +175,13 @@ static int export_object(struct export *export, const struct kinf_object *object
 	buf_str(&export->out, export->objects++ ? ",\n" : "\n");
 	if (export->full)
 		return json_write(body, 0, &export->out);
+	struct export_walk walk = {
+		.out = &export->out, .path = BUF_INIT, .kind = export_kind(object)};
 	int r = value_read(body, &value);
-	return r < 0 ? r : export_map(&export->out, &value, false);
+	if (r == 0)
+		r = export_map(&walk, &value);
+	buf_release(&walk.path);
+	return r;
 }
 
 /* ---- feeds -------------------------------------------------------------- */
@@ -287,8 +353,9 @@ int command_export(int argc, char **argv)
 	};
 	const struct options options = {"kinf export", "[FEED...]",
 		"Prints the objects of feeds (default: all) as one List that kubectl can apply to "
-		"another cluster: without status, uids, resourceVersions, owners and managed "
-		"fields. One line for each object, in the order of the keys. Values of Secrets are "
+		"another cluster: without status, uids, resourceVersions, owners, managed "
+		"fields, chosen addresses of Services and selectors of Jobs. One line for each "
+		"object, in the order of the keys. Values of Secrets are "
 		"printed as they are stored.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);

@@ -41,6 +41,28 @@ def test_the_list_has_what_can_be_applied(simulator, full):
     assert odd["metadata"]["annotations"] == {"uid": "kept"} and odd["data"] == {"status": "x", "ü\"": "\\\n"}
 
 
+def test_what_the_api_server_chose_is_left_out(store):
+    """Another cluster refused each Service with an address of this one, and each Job."""
+    store.configure("pods")
+
+    def exported(kind, version, spec):
+        path = store.directory / "object.json"
+        path.write_text(json.dumps({"apiVersion": version, "kind": kind, "metadata": {"name": "a", "namespace": "web"}, "spec": spec}))
+        (store.directory / "imported").mkdir(exist_ok=True)
+        copy = store.directory / f"imported/{len(list((store.directory / 'imported').iterdir()))}"
+        store.kinf("import", path, "--store", copy, check=True)
+        return store.kinf("export", "--store", copy, check=True).json["items"][0]["spec"]
+
+    ports = [{"port": 80, "nodePort": 30080}]
+    assert exported("Service", "v1", {"clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"], "ports": ports}) == {"ports": ports}
+    for kept in ({"clusterIP": "None", "clusterIPs": ["None"]}, {"clusterIP": "10.0.0.1"}):
+        assert exported("Service", "v1" if "clusterIPs" in kept else "example.com/v1", kept) == kept
+    uids = {"controller-uid": "u", "batch.kubernetes.io/controller-uid": "u"}
+    job = {"selector": {"matchLabels": uids}, "template": {"metadata": {"labels": {**uids, "a": "b"}}, "spec": {"containers": []}}}
+    assert exported("Job", "batch/v1", job) == {"template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}}
+    assert exported("Job", "batch/v1", {**job, "manualSelector": True}) == {**job, "manualSelector": True}
+
+
 def test_full_objects_and_chosen_feeds(simulator, full):
     exported = full.kinf("export", "po", "--full", check=True).json
     assert {f"{o['metadata']['namespace']}/{o['metadata']['name']}": o for o in exported["items"]} == simulator.truth("pods")
