@@ -283,11 +283,23 @@ static int describe_operand(struct describe_command *d, const struct options *op
 		r = !name                       ? describe_list(d, &query)
 		    : d->info.namespaced && !in ? describe_in_all(d, name)
 						: describe_key(d, in, name);
+	if (r == KINF_NOT_FOUND) { /* as kubectl: names that begin with it */
+		size_t before = d->found;
+
+		query.prefix = name;
+		query.namespace_ = in;
+		r = describe_list(d, &query);
+		if (r == KINF_FOUND && d->found == before)
+			r = KINF_NOT_FOUND;
+	}
 	if (r == KINF_AGAIN)
 		return command_fail_again(d->kinf, d->snapshot, feed, in);
 	if (r == KINF_NOT_FOUND)
-		(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", d->info.resource,
-			in ? in : "", in ? "/" : "", name);
+		(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found%s\n", d->info.resource,
+			in ? in : "", in ? "/" : "", name,
+			d->info.namespaced && !in
+				? "; for a deleted one write -n NAMESPACE, or NAMESPACE/NAME"
+				: "");
 	else if (r == KINF_GONE)
 		(void)command_fail_kinf(d->kinf);
 	else if (r < 0 && !d->failed)
@@ -299,25 +311,29 @@ static int describe_operand(struct describe_command *d, const struct options *op
 	return r == 0 ? PROC_OK : PROC_FAILED;
 }
 
-/* Describes the objects of N operands: FEED NAME..., FEED/NAME... or FEED. Returns the exit
- * status. */
+/* Describes the objects of N operands: FEED[,FEED...] NAME..., FEED/NAME... or FEED[,FEED...].
+ * Returns the exit status. */
 static int describe_operands(struct describe_command *d, const struct options *options,
 	char **operands, size_t n, const struct kinf_query *query)
 {
 	bool slashed = strchr(operands[0], '/') != NULL;
-	int status = n == 1 && !slashed ? describe_operand(d, options, operands[0], NULL, *query)
-					: PROC_OK;
+	int status = PROC_OK, one;
 
-	for (size_t i = !slashed; i < n; i++) {
-		char *name = operands[i];
+	for (size_t i = 0; slashed && i < n; i++) {
+		char *name = strchr(operands[i], '/');
 
-		if (slashed) {
-			name = strchr(operands[i], '/');
-			*name++ = '\0';
-		}
-		int one = describe_operand(
-			d, options, slashed ? operands[i] : operands[0], name, *query);
+		*name++ = '\0';
+		one = describe_operand(d, options, operands[i], name, *query);
 		status = one == PROC_OK ? status : one;
+	}
+	for (char *feed = operands[0], *end; !slashed && feed; feed = end) {
+		end = strchr(feed, ',');
+		if (end)
+			*end++ = '\0';
+		for (size_t i = n > 1; i < n; i++) {
+			one = describe_operand(d, options, feed, i ? operands[i] : NULL, *query);
+			status = one == PROC_OK ? status : one;
+		}
 	}
 	return status;
 }
@@ -362,9 +378,10 @@ int command_describe(int argc, char **argv)
 		{"Options", describe_options, ARRAY_SIZE(describe_options), &own},
 		config_common_options(&flags),
 	};
-	const struct options options = {"kinf describe", "FEED [NAME...] | FEED/NAME...",
+	const struct options options = {"kinf describe", "FEED[,FEED...] [NAME...] | FEED/NAME...",
 		"Describes objects as kubectl does, and their history; without a name all that are "
-		"selected. A deleted object is described also if it is named, as long as its "
+		"selected. If no object has the name, those whose names begin with it. A deleted "
+		"object is described also if it is named, as long as its "
 		"history is kept.",
 		groups, ARRAY_SIZE(groups), false};
 	int r = options_parse(&options, argc, argv, &first);

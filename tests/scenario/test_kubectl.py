@@ -156,6 +156,7 @@ def test_kinds_in_any_case(store, name):
         (["get", "all", "--limit", "1"], "--limit, --continue and --at-least-rv are for one feed"),
         (["get", "all", "--continue", "x"], "--limit, --continue and --at-least-rv are for one feed"),
         (["get", "all", "front-0"], "'all' stands for several kinds: a name needs one kind"),
+        (["describe", "pods", "gone-0"], 'pods "gone-0" not found; for a deleted one write -n NAMESPACE, or NAMESPACE/NAME'),
         (["describe", "all", "x"], "no feed is called 'all': name one of"),
         (["get", "pods", "--lable-columns", "x"], "unknown option '--lable-columns': did you mean --label-columns?"),
         (["get", "pods", "--show"], "option '--show' may be --show-managed-fields, --show-labels, --show-kind"),
@@ -209,6 +210,8 @@ def test_several_objects_are_described(store):
     assert names("po", "-l", "app in (a,front)", "-A") == ["front-0", "front-1"]
     assert names("pods", "front-1", "web/front-0", "-n", "web") == ["front-1", "front-0"]
     assert names("pod/front-0", "node/node-1") == ["front-0", "node-1"]
+    assert names("nodes,pods", "-n", "web")[-2:] == ["front-0", "front-1"] and names("no,po", "-n", "web")[0].startswith("node-")
+    assert names("pods", "front", "-n", "web") == names("pods", "front-") == ["front-0", "front-1"]
     none = store.kinf("describe", "pods", "-n", "nowhere")
     assert (none.status, none.stdout) == (0, "") and "No resources found in nowhere namespace." in none.stderr, none
     one = store.kinf("describe", "pods", "front-9", "front-0", "-n", "web")
