@@ -29,8 +29,9 @@ struct describe {
 	const struct describe_object *object;
 	struct value here, second; /* the described part, and another one beside it */
 	bool has_second;
-	struct bytes key; /* of `here`, if it is the member of a map */
-	int level;        /* of the lines, two blanks each */
+	struct value container; /* of a variable */
+	struct bytes key;       /* of `here`, if it is the member of a map */
+	int level;              /* of the lines, two blanks each */
 	/* before the names of containers and volumes: a blank in a template of pods */
 	const char *margin;
 	int error; /* of other reads: sticky */

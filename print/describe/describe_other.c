@@ -153,40 +153,43 @@ void describe_events(struct describe *d)
 
 /* ---- any object --------------------------------------------------------- */
 
+/* Returns the end of the word of NAME at I: capitals, or one letter of any case and small ones. */
+static size_t any_word_end(struct bytes name, size_t i)
+{
+	const unsigned char *p = name.data;
+
+	for (i++; i < name.size; i++)
+		if (p[i - 1] == '-' || p[i] == '-' || (isupper(p[i]) && !isupper(p[i - 1])) ||
+			(isupper(p[i]) && i + 1 < name.size && islower(p[i + 1])))
+			break;
+	return i;
+}
+
 /* Appends the name of a field as a title: "lastTransitionTime" as "Last Transition Time",
  * "podCIDR" as "Pod CIDR". A name with other characters than letters stays as it is. */
 static void any_put_title(struct describe *d, struct bytes name)
 {
 	static const char *const acronyms[] = {"api", "url", "uid", "guid"};
-	const char *p = name.data;
+	const unsigned char *p = name.data;
 	bool plain = name.size > 0;
 
 	for (size_t i = 0; i < name.size; i++)
-		plain &= isalpha((unsigned char)p[i]) || p[i] == '-';
+		plain &= isalpha(p[i]) || p[i] == '-';
 	if (!plain) {
 		describe_text(d, name);
 		return;
 	}
 	for (size_t i = 0, end; i < name.size; i = end) {
-		/* A word: capitals, or one letter of any case and small ones. */
-		for (end = i + 1; end < name.size; end++) {
-			bool was_upper = isupper((unsigned char)p[end - 1]),
-			     is_upper = isupper((unsigned char)p[end]);
-
-			if (p[end - 1] == '-' || p[end] == '-' || (is_upper && !was_upper) ||
-				(is_upper && end + 1 < name.size &&
-					islower((unsigned char)p[end + 1])))
-				break;
-		}
+		end = any_word_end(name, i);
+		if (end - i >= 2 && isupper(p[i + 1]) && end < name.size && isupper(p[end]))
+			end = any_word_end(name, end); /* CIDRs, HTTPCode */
 		bool acronym = false;
 		for (size_t a = 0; a < ARRAY_SIZE(acronyms); a++)
 			acronym |= end - i == strlen(acronyms[a]) &&
-				   strncasecmp(p + i, acronyms[a], end - i) == 0;
+				   strncasecmp((const char *)p + i, acronyms[a], end - i) == 0;
 		buf_str(d->row.text, i ? " " : "");
 		for (size_t c = i; c < end; c++)
-			buf_byte(d->row.text,
-				(uint8_t)(acronym || (c == i) ? toupper((unsigned char)p[c])
-							      : (unsigned char)p[c]));
+			buf_byte(d->row.text, (uint8_t)(acronym || c == i ? toupper(p[c]) : p[c]));
 	}
 }
 
@@ -201,6 +204,8 @@ static void any_put_scalar(struct describe *d, const struct value *value)
 		buf_str(d->row.text, "<nil>");
 	else if (display_scalar(value, scratch, &text) == FOUND)
 		describe_text(d, text);
+	else
+		describe_note(d, display_go(value, d->row.text)); /* a list within a list */
 	buf_byte(d->row.text, '\n');
 }
 

@@ -108,9 +108,34 @@ static void quota_resource(struct describe *d)
 	buf_byte(d->row.text, '\n');
 }
 
+/* The meaning of a scope. */
+static void quota_scope(struct describe *d)
+{
+	static const struct {
+		const char *scope, *text;
+	} all[] = {
+		{"Terminating", "that have an active deadline. These pods have a limited lifespan "
+				"on a node before being actively terminated by the system."},
+		{"NotTerminating",
+			"that do not have an active deadline. These pods usually include long "
+			"running pods whose container command is not expected to terminate."},
+		{"BestEffort", "that do not have resource requirements set. These pods have a best "
+			       "effort quality of service."},
+		{"NotBestEffort", "that have at least one resource requirement set. These pods "
+				  "have a burstable or guaranteed quality of service."},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (bytes_equal(describe_get(d, "@"), bytes_str(all[i].scope))) {
+			describe_indent(d, 0);
+			buf_printf(d->row.text, " * Matches all pods %s\n", all[i].text);
+		}
+}
+
 static const struct describe_line quota_lines[] = {
 	{.level = 1, .line = "Name:\t{metadata.name}"},
 	{.level = 1, .when = "spec.scopes", .line = "Scopes:\t{spec.scopes:commas}"},
+	{.each = "spec.scopes", .level = 1, .fn = quota_scope},
 	{.line = "  Resource\tUsed\tHard\n  --------\t---\t---"},
 	{.each = "status.hard", .level = 1, .fn = quota_resource},
 	END_OF_LINES,

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "print/describe/describe_internal.h"
@@ -117,7 +118,12 @@ static void probe_put_address(struct describe *d)
 	describe_text(d, describe_get(d, "httpGet.port"));
 	if (path.size && *(const char *)path.data != '/')
 		buf_byte(d->row.text, '/');
-	describe_text(d, path);
+	for (size_t i = 0; i < path.size; i++) { /* Go's url.URL, of a path alone */
+		unsigned char c = ((const unsigned char *)path.data)[i];
+		bool plain = isalnum(c) || (c && strchr("-_.~$&+,/:;=@", c));
+
+		buf_printf(d->row.text, plain ? "%c" : "%%%02X", c);
+	}
 }
 
 /* "Liveness:  http-get http://:80/ delay=0s ...": d->here is the probe. */
@@ -213,11 +219,34 @@ static void container_field_variable(struct describe *d)
 	buf_str(d->row.text, ")\n");
 }
 
+/* The amount of the container's resource in units of the divisor, rounded up. */
+static void container_resource_variable(struct describe *d)
+{
+	struct bytes resource = describe_get(d, "valueFrom.resourceFieldRef.resource"), text;
+	struct amount amount, divisor;
+	char path[256];
+
+	text = describe_get(d, "valueFrom.resourceFieldRef.divisor");
+	if (!amount_parse(text, &divisor) || divisor.milli <= 0)
+		divisor.milli = 1000;
+	(void)snprintf(path, sizeof(path), "resources.%.*s", BYTES_ARG(resource));
+	(void)amount_parse(printer_text(&d->row, &d->container, path), &amount);
+	int64_t n = amount.milli / divisor.milli + (amount.milli % divisor.milli > 0);
+	describe_indent(d, 0);
+	describe_text(d, describe_get(d, "name"));
+	if (!n && (bytes_equal(resource, BYTES_LIT("limits.cpu")) ||
+			  bytes_equal(resource, BYTES_LIT("limits.memory"))))
+		buf_str(d->row.text, ":\tnode allocatable (");
+	else
+		buf_printf(d->row.text, ":\t%" PRId64 " (", n);
+	describe_text(d, resource);
+	buf_str(d->row.text, ")\n");
+}
+
 static const struct describe_line container_variable[] = {
 	{.unless = "valueFrom", .fn = container_plain_variable},
 	{.when = "valueFrom.fieldRef", .fn = container_field_variable},
-	{.when = "valueFrom.resourceFieldRef",
-		.line = "{name}:\t ({valueFrom.resourceFieldRef.resource})"},
+	{.when = "valueFrom.resourceFieldRef", .fn = container_resource_variable},
 	{.when = "valueFrom.secretKeyRef",
 		.line = "{name}:\t<set to the key '{valueFrom.secretKeyRef.key}' in secret "
 			"'{valueFrom.secretKeyRef.name}'>\tOptional: "
@@ -344,7 +373,7 @@ static void container_list(
 
 		d->here = pod;
 		d->has_second = statuses && container_find_status(d, statuses, name, &d->second);
-		d->here = all.items[i].value;
+		d->here = d->container = all.items[i].value;
 		buf_printf(d->row.text, "  %s", d->margin);
 		describe_template(d, "{name}:");
 		d->level += 2;

@@ -107,6 +107,18 @@ static const struct volume_source {
 			END_OF_LINES}},
 	{"projected", "Projected (a volume that contains injected data from multiple sources)",
 		LINES{{.each = "sources", .lines = volume_projected}, END_OF_LINES}},
+	{"iscsi",
+		"ISCSI (an ISCSI Disk resource that is attached to a kubelet's host machine and "
+		"then exposed to the pod)",
+		LINES{{.line = "TargetPortal:\t{targetPortal}"}, {.line = "IQN:\t{iqn}"},
+			{.line = "Lun:\t{lun|0}"},
+			{.line = "ISCSIInterface\t{iscsiInterface}"}, /* as kubectl's */
+			{.line = "FSType:\t{fsType}"}, READ_ONLY,
+			{.line = "Portals:\t{portals:go}"},
+			{.line = "DiscoveryCHAPAuth:\t{chapAuthDiscovery|false}"},
+			{.line = "SessionCHAPAuth:\t{chapAuthSession|false}"},
+			{.line = "SecretRef:\t{secretRef.name|<nil>}"},
+			{.line = "InitiatorName:\t{initiatorName|<none>}"}, END_OF_LINES}},
 	{"csi", "CSI (a Container Storage Interface (CSI) volume source)",
 		LINES{{.line = "Driver:\t{driver}"}, {.line = "FSType:\t{fsType}"},
 			{.when = "volumeHandle", .line = "VolumeHandle:\t{volumeHandle}"},
@@ -121,8 +133,9 @@ static const struct volume_source {
 			{.line = "FSType:\t{fsType}"}, READ_ONLY, END_OF_LINES}},
 	{"azureFile",
 		"AzureFile (an Azure File Service mount on the host and bind mount to the pod)",
-		LINES{{.line = "SecretName:\t{secretName}"}, {.line = "ShareName:\t{shareName}"},
-			READ_ONLY, END_OF_LINES}},
+		LINES{{.line = "SecretName:\t{secretName}"},
+			{.when = "secretNamespace", .line = "SecretNamespace:\t{secretNamespace}"},
+			{.line = "ShareName:\t{shareName}"}, READ_ONLY, END_OF_LINES}},
 	{"azureDisk", "AzureDisk (an Azure Data Disk mount on the host and bind mount to the pod)",
 		LINES{{.line = "DiskName:\t{diskName}"}, {.line = "DiskURI:\t{diskURI}"},
 			{.line = "Kind: \t{kind}"}, {.line = "FSType:\t{fsType}"},
@@ -131,6 +144,14 @@ static const struct volume_source {
 		LINES{{.line = "VolumePath:\t{volumePath}"}, {.line = "FSType:\t{fsType}"},
 			{.line = "StoragePolicyName:\t{storagePolicyName}"}, END_OF_LINES}},
 };
+
+/* Returns true for a map beside the source: in the spec of a PersistentVolume. */
+static bool volume_is_no_source(struct bytes member)
+{
+	return bytes_equal(member, BYTES_LIT("capacity")) ||
+	       bytes_equal(member, BYTES_LIT("claimRef")) ||
+	       bytes_equal(member, BYTES_LIT("nodeAffinity"));
+}
 
 /* Sources in kubectl's layout but mounted by no supported version of Kubernetes, and newer ones,
  * are described field by field. */
@@ -143,7 +164,7 @@ static void volume_put_other(struct describe *d)
 	describe_items_at(d, "@", NULL, &members);
 	for (size_t i = 0; i < members.n && !found; i++) {
 		if (members.items[i].value.type != VALUE_MAP ||
-			bytes_equal(members.items[i].key, BYTES_LIT("name")))
+			volume_is_no_source(members.items[i].key))
 			continue;
 		found = true;
 		describe_indent(d, 2);

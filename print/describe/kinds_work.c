@@ -194,9 +194,24 @@ static const struct describe_line daemon_set_lines[] = {
 	END_OF_LINES,
 };
 
+static void stateful_set_class(struct describe *d)
+{
+	struct value annotations, class;
+
+	describe_indent(d, 0);
+	buf_str(d->row.text, "StorageClass:\t");
+	if (describe_find(d, "metadata.annotations", &annotations) &&
+		value_find(&annotations, BYTES_LIT("volume.beta.kubernetes.io/storage-class"),
+			&class) == FOUND)
+		describe_text(d, class.text);
+	else
+		describe_text(d, describe_get(d, "spec.storageClassName"));
+	buf_byte(d->row.text, '\n');
+}
+
 static const struct describe_line stateful_set_claim[] = {
 	{.level = 1, .line = "Name:\t{metadata.name}"},
-	{.level = 1, .line = "StorageClass:\t{spec.storageClassName}"},
+	{.level = 1, .fn = stateful_set_class},
 	{.line = "  Labels:\t{metadata.labels:labels}"},
 	{.line = "  Annotations:\t{metadata.annotations:labels}"}, /* as kubectl's */
 	{.level = 1, .line = "Capacity:\t{spec.resources.requests.storage|<default>}"},

@@ -113,13 +113,84 @@ Test(describe, an_object_without_a_layout_is_described_field_by_field)
 		"{\"kind\":\"W\",\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"u\","
 		"\"managedFields\":[1]},\"spec\":{\"podCIDR\":\"x\",\"apiURL\":null,\"hostIP\":"
 		"\"1\",\"a_b\":[1,{\"c\":"
-		"true}],\"lastTransitionTime\":2.5}}",
+		"true}],\"lastTransitionTime\":2.5,"
+		"\"l\":[[1,2],[]],\"podCIDRs\":0,\"HTTPCode\":0,\"kubeAPIServer\":0}}",
 		&out);
 
 	cr_assert_str_eq(text,
 		"Name:         a\nNamespace:    b\nLabels:       <none>\nAnnotations:  "
 		"<none>\nKind:         W\n"
-		"Metadata:\n  UID:  u\nSpec:\n  a_b:\n    1\n    C:                   true\n"
-		"  API URL:               <nil>\n  Host IP:               1\n"
-		"  Last Transition Time:  2.5\n  Pod CIDR:              x\n");
+		"Metadata:\n  UID:  u\nSpec:\n  HTTPCode:  0\n  a_b:\n    1\n    C:             "
+		"true\n"
+		"  API URL:         <nil>\n  Host IP:         1\n  Kube APIServer:  0\n  L:\n"
+		"    [1 2]\n    []\n"
+		"  Last Transition Time:  2.5\n  Pod CIDR:              x\n"
+		"  Pod CIDRs:             0\n");
+}
+
+static void expect_lines(const char *resource, const char *json, const char *lines)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	const char *text = describe_json(resource, json, &out);
+
+	cr_assert(strstr(text, lines), "%s", text);
+}
+
+Test(describe, variables_have_the_amounts_of_the_container)
+{
+#define REF(name, ref) \
+	"{\"name\":\"" name "\",\"valueFrom\":{\"resourceFieldRef\":{\"resource\":" ref "}}}"
+	expect_lines("pods",
+		"{\"spec\":{\"containers\":[{\"name\":\"a\",\"resources\":{\"limits\":{\"memory\":"
+		"\"1Gi\"},\"requests\":{\"cpu\":\"1500m\",\"memory\":\"1500Ki\"}},\"env\":[" REF(
+			"CPUS", "\"limits.cpu\"") "," REF("MEMORY",
+			"\"limits.memory\"") "," REF("UP",
+			"\"requests.cpu\",\"divisor\":\"0\"") "," REF("MILLI",
+			"\"requests.cpu\",\"divisor\":\"1m\"") "," REF("MI",
+			"\"requests.memory\",\"divisor\":\"1Mi\"") "," REF("NONE",
+			"\"limits.ephemeral-storage\"") "]}]}}",
+		"      CPUS:      node allocatable (limits.cpu)\n"
+		"      MEMORY:    1073741824 (limits.memory)\n"
+		"      UP:        2 (requests.cpu)\n"
+		"      MILLI:     1500 (requests.cpu)\n"
+		"      MI:        2 (requests.memory)\n"
+		"      NONE:      0 (limits.ephemeral-storage)\n");
+#undef REF
+}
+
+Test(describe, the_path_of_a_probe_is_escaped_as_kubectls)
+{
+	expect_lines("pods",
+		"{\"spec\":{\"containers\":[{\"name\":\"a\",\"livenessProbe\":{\"httpGet\":{"
+		"\"path\":\"/a b?c=1&d%\",\"port\":80,\"scheme\":\"HTTP\"}}}]}}",
+		" http-get http://:80/a%20b%3Fc=1&d%25 ");
+}
+
+/* The first map of the spec was the source: the capacity. */
+Test(describe, volumes_have_their_source)
+{
+	expect_lines("persistentvolumes",
+		"{\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},\"claimRef\":{\"name\":\"c\"},"
+		"\"nodeAffinity\":{},\"flexVolume\":{\"driver\":\"d\"}}}",
+		"Source:\n    Type:    flexVolume\n    Driver:  d\n");
+	expect_lines("persistentvolumes",
+		"{\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},\"iscsi\":{\"targetPortal\":"
+		"\"1.2.3.4:3260\",\"iqn\":\"iqn.2001-04.com:x\",\"iscsiInterface\":\"default\","
+		"\"portals\":[\"1.2.3.5:3260\"]}}}",
+		"    TargetPortal:       1.2.3.4:3260\n"
+		"    IQN:                iqn.2001-04.com:x\n"
+		"    Lun:                0\n"
+		"    ISCSIInterface      default\n"
+		"    FSType:             \n"
+		"    ReadOnly:           false\n"
+		"    Portals:            [1.2.3.5:3260]\n"
+		"    DiscoveryCHAPAuth:  false\n"
+		"    SessionCHAPAuth:    false\n"
+		"    SecretRef:          <nil>\n"
+		"    InitiatorName:      <none>\n");
+	expect_lines("statefulsets.apps",
+		"{\"spec\":{\"volumeClaimTemplates\":[{\"metadata\":{\"name\":\"v\","
+		"\"annotations\":{"
+		"\"volume.beta.kubernetes.io/storage-class\":\"slow\"}}}]}}",
+		"  StorageClass:  slow\n");
 }
