@@ -153,6 +153,8 @@ static int check_all(const struct config *config)
 	int r = check_files(config);
 
 	if (r == 0)
+		r = answer_check(config);
+	if (r == 0)
 		r = check_addresses(config, "serve.listen", config->serve.listen);
 	return r == 0 ? check_addresses(config, "serve.metrics", config->serve.metrics) : r;
 }

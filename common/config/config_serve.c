@@ -30,12 +30,28 @@ static int config_check_address(const struct config_place *place, const char *te
 	return 0;
 }
 
-/* Appends an address to the list, a text separated by blanks. */
+/* Returns whether the list ADDRESSES, a text separated by blanks, has one of SIZE bytes. Port 0 is
+ * another one each time. */
+static bool config_has_address(const char *addresses, const char *address, size_t size)
+{
+	if (size > 2 && memcmp(address + size - 2, ":0", 2) == 0)
+		return false;
+	for (const char *p = addresses; p; p = strchr(p, ' ')) {
+		p += *p == ' ';
+		if (strcspn(p, " ") == size && memcmp(p, address, size) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Appends an address to the list. */
 static int config_add_address(const struct config_place *place, const char *text, char **list)
 {
 	char *whole;
 	int r = config_check_address(place, text);
 
+	if (r == 0 && config_has_address(*list, text, strlen(text)))
+		r = config_refuse(place, "'%s' is there twice", text);
 	if (r < 0)
 		return r;
 	if (asprintf(&whole, "%s%s%s", *list ? *list : "", *list ? " " : "", text) < 0)
@@ -209,6 +225,22 @@ static int config_check_open(const struct config_place *place, const char *addre
 	return 0;
 }
 
+/* Refuses an address for both the API and the metrics. */
+static int config_check_metrics(const struct config_place *place, const struct config_serve *s)
+{
+	const char *listen = s->listen ? s->listen : "unix";
+
+	for (const char *p = s->metrics; p; p = strchr(p, ' ')) {
+		p += *p == ' ';
+		size_t size = strcspn(p, " ");
+		if (config_has_address(listen, p, size))
+			return config_refuse(place,
+				"metrics: '%.*s' is an address of listen; choose another one",
+				(int)size, p);
+	}
+	return 0;
+}
+
 int config_check_serve(const struct config_place *place, const struct config *config)
 {
 	const struct config_serve *s = &config->serve;
@@ -231,7 +263,8 @@ int config_check_serve(const struct config_place *place, const struct config *co
 		return config_refuse(place,
 			"freshness: quorum lets the API server answer reads without a "
 			"resourceVersion; it needs forward: on");
-	if (s->auth == CONFIG_AUTH_OPEN && !s->open_remote)
-		return config_check_open(place, s->listen);
-	return 0;
+	int r = config_check_metrics(place, s);
+	if (r == 0 && s->auth == CONFIG_AUTH_OPEN && !s->open_remote)
+		r = config_check_open(place, s->listen);
+	return r;
 }

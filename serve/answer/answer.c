@@ -7,8 +7,10 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "common/text/decimal.h"
 #include "common/value/custom.h"
+#include "reader/past.h"
 #include "serve/answer/authorize.h"
 #include "serve/answer/encode.h"
 #include "serve/answer/forward.h"
@@ -17,6 +19,7 @@
 #include "serve/answer/state.h"
 #include "serve/answer/verbs.h"
 #include "serve/api/api_kinds.h"
+#include "serve/catalog/replay.h"
 
 #define ROUTE_HELD_MAX ((size_t)64 << 20) /* of answers that clients have not taken */
 
@@ -45,6 +48,28 @@ static void answer_news(void *argument)
 		serve_worker_wake(answer->wake[i]);
 }
 
+int answer_check(const struct config *config)
+{
+	const struct config_serve *s = &config->serve;
+	struct past when;
+	uint64_t speed;
+	int r = s->at ? past_parse(s->at, proc_realtime_ns(), &when) : 0;
+
+	if (r == 0 && s->at && s->forward)
+		r = err_say(ERR_CONFIG, "serve.at shows the past, and forward: on would mix it "
+					"with the present: set one of them only");
+	if (r == 0 && s->at && s->mcp)
+		r = err_say(ERR_CONFIG, "serve.at shows the past, and mcp: on the present: set one "
+					"of them only");
+	if (r < 0)
+		return config_blame(config, "serve.at", r);
+	if (s->replay && !s->at)
+		r = err_say(ERR_CONFIG, "a replay needs a moment to begin at: --at, or serve.at");
+	else if (s->replay)
+		r = replay_parse_speed(s->replay, &speed);
+	return r < 0 ? config_blame(config, "serve.replay", r) : 0;
+}
+
 int answer_open(const struct answer_options *options, struct answer **ret_answer)
 {
 	CLEANUP(answer_close) struct answer *answer = calloc(1, sizeof(*answer));
@@ -57,9 +82,6 @@ int answer_open(const struct answer_options *options, struct answer **ret_answer
 	answer->max_staleness_ns = options->config->serve.max_staleness_ns;
 	answer->forward = options->config->serve.forward;
 	answer->quorum = options->config->serve.quorum;
-	if (options->config->serve.at && options->config->serve.forward)
-		return err_say(ERR_CONFIG, "serve.at shows the past, and forward: on would mix it "
-					   "with the present: set one of them only");
 	answer_measure_open(answer);
 	answer->n_workers = options->n_workers;
 	answer->wake = calloc(options->n_workers, sizeof(*answer->wake));
@@ -67,14 +89,9 @@ int answer_open(const struct answer_options *options, struct answer **ret_answer
 		return err_set(-ENOMEM, "serving with %u workers", options->n_workers);
 	for (unsigned i = 0; i < options->n_workers; i++)
 		answer->wake[i] = options->workers[i];
-	if (options->config->serve.replay && !options->config->serve.at)
-		return err_say(
-			ERR_CONFIG, "a replay needs a moment to begin at: --at, or serve.at");
-	if (options->config->serve.at && options->config->serve.mcp)
-		return err_say(ERR_CONFIG,
-			"serve.at shows the past, and mcp: on the present: set one "
-			"of them only");
-	int r = options->config->serve.mcp ? mcp_open(options->config->store, &answer->mcp) : 0;
+	int r = answer_check(options->config);
+	if (r == 0 && options->config->serve.mcp)
+		r = mcp_open(options->config->store, &answer->mcp);
 	if (r < 0)
 		return r;
 	r = catalog_open(options->config->store, options->config->serve.at,

@@ -31,6 +31,10 @@ struct answer_options {
 	struct metrics *metrics; /* metrics.h */
 };
 
+/* Checks the past that CONFIG wants served: its form, and against the other keys. Returns 0,
+ * ERR_CONFIG or ERR_SYNTAX. */
+int answer_check(const struct config *config);
+
 int answer_open(const struct answer_options *options, struct answer **ret_answer);
 void answer_reload(struct answer *answer, const struct config *config);
 /* Does a command of replay_command(). */

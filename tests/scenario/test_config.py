@@ -268,6 +268,10 @@ def test_config_check_finds_what_can_not_run(simulator, store, authority):
         ({"serve": {"listen": ["unix", "192.0.2.1:6445"]}}, "serve.listen", "listening on '192.0.2.1:6445': Cannot assign requested address: no interface of this machine has this address"),
         ({"serve": {"listen": "a..b:6445"}}, "serve.listen", "listening on 'a..b:6445': "),  # no name, so no server is asked
         ({"serve": {"metrics": "192.0.2.1:6445"}}, "serve.metrics", "Cannot assign requested address"),
+        ({"serve": {"at": "5x"}}, "serve.at", "'5x' is no time: write one such as"),
+        ({"serve": {"at": "10m", "forward": True}}, "serve.at", "forward: on would mix it"),
+        ({"serve": {"at": "10m", "replay": "fast"}}, "serve.replay", "'fast' is no speed"),
+        ({"serve": {"replay": "5x"}}, "serve.replay", "a replay needs a moment to begin at"),
         ({"store": str(file / "a/b")}, "store", f"the store '{file}/a/b' can't be made: '{file}' is no directory"),
         ({"store": str(file)}, "store", f"the store '{file}' can't be used: '{file}' is no directory"),
         ({"store": "/x" * 2050}, "store", "has 4100 bytes; a path has at most 4095"),

@@ -118,6 +118,14 @@ Test(config_serve, wrong_values_are_named)
 			"k.yaml:1: serve: auth: open on :80 would give the whole cache to other "
 			"machines; listen on a loopback address, choose another mode, or set "
 			"openRemote: true"},
+		{"serve: {listen: ['127.0.0.1:80', unix, '127.0.0.1:80']}",
+			"k.yaml:1: serve.listen[2]: '127.0.0.1:80' is there twice"},
+		{"serve: {metrics: [':81', unix]}",
+			"k.yaml:1: serve: metrics: 'unix' is an address of listen; choose another "
+			"one"},
+		{"serve: {listen: ':80', metrics: ':80'}",
+			"k.yaml:1: serve: metrics: ':80' is an address of listen; choose another "
+			"one"},
 		{"serve: {freshness: quorum}",
 			"k.yaml:1: serve: freshness: quorum lets the API server answer reads "
 			"without a resourceVersion; it needs forward: on"},
