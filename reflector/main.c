@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -84,6 +85,17 @@ static int check_directory(int r, const char *what, const char *path)
 		faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) == 0 ? "used" : "made");
 }
 
+/* Checks that the token file can be read, unless a token stands in for it. */
+static int check_token(const struct kubeconfig *kubeconfig)
+{
+	const char *path = kubeconfig->token_file;
+
+	if (!path || kubeconfig->token || faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0)
+		return 0;
+	return err_say(ERR_CONFIG, "the kubeconfig's tokenFile '%s' can't be read: %s", path,
+		strerror(errno));
+}
+
 /* Checks CONFIG's group, kubeconfig and context, and makes sure its directories can be made. An
  * unnamed kubeconfig may be missing: it may be on another machine. */
 static int check(const struct config *config)
@@ -111,6 +123,8 @@ static int check(const struct config *config)
 		err_ignore(r, "it is noted");
 		return 0;
 	}
+	if (r == 0)
+		r = check_token(kubeconfig);
 	return r < 0 ? check_blame(config, r) : 0;
 }
 

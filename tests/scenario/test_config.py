@@ -13,7 +13,7 @@ import pytest
 from harness import PATIENCE, eventually
 from harness.objects import pod
 from harness.process import program, run_command
-from harness.store import whole
+from harness.store import whole, write_kubeconfig
 
 # The file's text, the line of the fault, the key as the message names it. Every key is in tests/unit/test_config*.c.
 WRONG = [
@@ -251,7 +251,10 @@ def test_config_check_finds_what_can_not_run(simulator, store, authority):
     listen = [f"127.0.0.1:{taken.getsockname()[1]}", "unix", "127.0.0.1:0"]
     good = check(serve={"tls": {"cert": certificate, "key": key, "clientCA": str(ca.ca)}, "listen": listen, "metrics": "127.0.0.1:0"})
     assert good.status == 0 and "a process that runs now uses the address" in good.stderr, good
+    tokens = store.directory / "tokens"
+    write_kubeconfig(tokens, "https://127.0.0.1:1", insecure=True, user={"tokenFile": missing})
     for settings, key, words in (
+        ({"cluster": {"kubeconfig": str(tokens)}}, "cluster.kubeconfig", f"the kubeconfig's tokenFile '{missing}' can't be read: No such"),
         ({"cluster": {"kubeconfig": missing}}, "cluster.kubeconfig", f"kubeconfig '{missing}' does not exist"),
         ({"cluster": {"kubeconfig": missing, "context": "x"}}, "cluster.kubeconfig", f"kubeconfig '{missing}' does not exist"),
         ({"cluster": {"kubeconfig": there, "context": "nowhere"}}, "cluster.context", "context 'nowhere' does not exist"),
