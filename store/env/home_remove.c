@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes stores, and runtime directories without daemons, which take some 18 MiB of memory each.
+ * Removes stores, and runtime directories without daemons, which take some 4 MiB of memory each.
  */
 #include "store/env/home_internal.h"
 
