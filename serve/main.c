@@ -550,8 +550,8 @@ static int serve_reload(struct serve *serve)
 	return r;
 }
 
-/* Ends everything within 5 s. */
-static void serve_close(struct serve *serve)
+/* Ends everything within 5 s. REMOVE: also the runtime directory, if no daemon uses it. */
+static void serve_close(struct serve *serve, bool remove)
 {
 	__atomic_store_n(&serve->shared.stopping, true, __ATOMIC_RELAXED);
 	/* The socket's name stays: the next kinf-serve replaces it. */
@@ -570,6 +570,8 @@ static void serve_close(struct serve *serve)
 	tls_close(&serve->tls);
 	metrics_free(&serve->shared.metrics);
 	cleanup_fd(&serve->lock_fd);
+	if (serve->home && remove)
+		home_remove_runtime(serve->home);
 	cleanup_fd(&serve->directory_fd);
 	home_close(&serve->home);
 }
@@ -835,7 +837,7 @@ static int main_run(struct daemon *daemon)
 	if (r == -EINTR && daemon->stop)
 		r = 0;
 	int status = daemon_end(daemon, r);
-	serve_close(&serve);
+	serve_close(&serve, r >= 0 || r == ERR_MOVED);
 	return status;
 }
 

@@ -129,7 +129,7 @@ bool home_lacks_journal(const struct home *home);
 unsigned home_file_mode(const struct home *home);
 
 /* Releases the locks of a daemon at its end, and removes the runtime directory unless another
- * daemon uses it. */
+ * daemon or kinf-serve uses it. */
 void home_remove_runtime(struct home *home);
 
 /* Removes the store with its runtime directory. The caller has taken all roles.

@@ -21,6 +21,7 @@
 #define HOME_PINS        "pins"
 #define HOME_ID_WORD     "kinf-store " /* begins the file id */
 #define HOME_MAKING_LOCK "making.lock"
+#define HOME_SERVE_LOCK  "serve/serve.lock" /* kinf-serve has it while it runs */
 #define HOME_GUARDED_MAX 8
 
 struct home {

@@ -67,7 +67,9 @@ void home_remove_runtime(struct home *home)
 		return;
 	for (int i = 0; i < HOME_ROLE_MAX; i++)
 		cleanup_fd(&home->runtime_lock[i]);
-	home_remove_directory(home->runtime_fd, home->runtime);
+	/* Looked at without a lock in hand: kinf-serve may be ending, and takes them next. */
+	if (!proc_is_locked(home->fd, HOME_SERVE_LOCK))
+		home_remove_directory(home->runtime_fd, home->runtime);
 }
 
 /* ---- the store ---------------------------------------------------------- */

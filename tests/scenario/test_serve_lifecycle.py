@@ -163,6 +163,20 @@ def test_pages_go_on_while_the_processor_is_dead_and_after_it_has_come_back(serv
     assert found == whole_list and not token
 
 
+def test_daemons_that_end_in_order_leave_kinf_serve_its_files(serve):
+    """Its clients notice nothing of a restart of `kinf run`."""
+    store, stopped = serve.store, [serve.store.reflector_process, serve.store.processor_process]
+    with serve.watch(f"{PODS}?watch=1&resourceVersion={serve.ask(PODS).rv}") as watch:
+        assert [process.stop() for process in stopped] == [0, 0]
+        assert len(serve.ask(PODS).names) == 10
+        for process in stopped:
+            process.start()
+        serve.simulator.put("pods", pod("later", "web"))
+        assert watch.next()[:2] == ("ADDED", "later")
+    assert [process.stop() for process in [*stopped, serve.process]] == [0, 0, 0]
+    assert list(store.runtime.iterdir()) == [], "the last one removes the runtime directory"
+
+
 def test_a_list_that_is_being_sent_survives_the_processor(serve):
     serve.simulator.create("pods", 2000, size=4000)
     serve.store.wait_equal(serve.simulator, "pods")
