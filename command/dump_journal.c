@@ -139,20 +139,6 @@ static int dump_gap(const struct log_dump *log, uint64_t after, uint64_t end)
 		       : 0;
 }
 
-/* WALK found damage after record *LAST. Prints the rest of the skipped records. Returns: 0; END:
- * nothing more is readable; errors. */
-static int dump_passed_over(
-	const struct log_dump *log, struct journal_walk *walk, uint64_t next_seq, uint64_t *last)
-{
-	uint64_t seq = journal_walk_seq(walk), after = seq > *last ? seq - 1 : *last;
-	int passed = journal_walk_pass(walk, *last, next_seq, last);
-
-	if (passed < 0)
-		return passed;
-	int r = dump_gap(log, after, *last + 1);
-	return r < 0 ? r : passed;
-}
-
 static int dump_walk(
 	const struct log_dump *log, struct journal_walk *walk, uint64_t from, uint64_t next_seq)
 {
@@ -164,7 +150,14 @@ static int dump_walk(
 		r = journal_walk_next(walk, &record);
 		if (r == ERR_CORRUPT) {
 			(void)dump_pass_damage(r);
-			r = dump_passed_over(log, walk, next_seq, &last);
+			uint64_t seq = journal_walk_seq(walk);
+
+			if (seq <= last) { /* no step goes on */
+				r = dump_gap(log, last, next_seq);
+				break;
+			}
+			r = dump_gap(log, seq - 1, seq + 1);
+			last = seq;
 			continue;
 		}
 		if (r != FOUND || record.seq > dump->to)

@@ -40,26 +40,13 @@ static int history_give(struct history *h, const struct record *record, const st
 	return h->fn(h->arg, &change);
 }
 
-/* Steps on, and sets LAST to the record. In a damaged copy it passes over unreadable records: the
- * command named them when it opened the copy. The past ends with its event. */
-static int history_next(struct kinf_snapshot *snapshot, struct journal_walk *log, uint64_t *last,
-	struct record *ret_record)
+/* Steps on. The past ends with its event. */
+static int history_next(
+	const struct kinf_snapshot *snapshot, struct journal_walk *log, struct record *ret_record)
 {
-	int r;
+	int r = journal_walk_next(log, ret_record);
 
-	while ((r = journal_walk_next(log, ret_record)) == ERR_CORRUPT &&
-		snapshot->kinf->is_damaged) {
-		err_ignore(r, "the rest is shown");
-		r = journal_walk_pass(log, *last, snapshot_last(snapshot->snapshot) + 1, last);
-		if (r != 0)
-			return r;
-	}
-	if (r == FOUND && (ret_record->seq < *last || /* a damaged tree may lead back for ever */
-				  (snapshot->at_event && ret_record->seq > snapshot->at_event)))
-		return END;
-	if (r == FOUND)
-		*last = ret_record->seq;
-	return r;
+	return r == FOUND && snapshot->at_event && ret_record->seq > snapshot->at_event ? END : r;
 }
 
 /* Returns the feed of SET with RECORD as a visible version, or NULL. */
@@ -92,37 +79,20 @@ static int history_before(
 	return r;
 }
 
-/* Opens the log from the record FROM on. In a damaged copy the rest is shown. */
-static int history_open_log(
-	const struct kinf_snapshot *snapshot, uint64_t from, struct journal_walk **ret_log)
-{
-	struct snapshot *state = snapshot->snapshot;
-
-	return snapshot->kinf->is_damaged ? journal_walk_open(snapshot_journal(state),
-						    snapshot_journal_txn(state), from, ret_log)
-					  : snapshot_open_walk(state, from, ret_log);
-}
-
 /* Gives the changes; before the first one the state from before the log. */
 static int history_walk(struct history *h)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
 	struct snapshot *snapshot = h->snapshot->snapshot;
 	struct record record;
-	uint64_t last = snapshot_horizon(snapshot);
-	int r = history_open_log(h->snapshot, last + 1, &log);
+	int r = snapshot_open_walk(snapshot, snapshot_horizon(snapshot) + 1, &log);
 
-	while (r == 0 && (r = history_next(h->snapshot, log, &last, &record)) == FOUND) {
+	while (r == 0 && (r = history_next(h->snapshot, log, &record)) == FOUND) {
 		struct record before;
 
 		if (!bytes_equal(record.key, h->key) || !history_feed(h->set, &record))
 			continue;
 		r = history_before(snapshot, &record, &before);
-		if (r == ERR_CORRUPT && h->snapshot->kinf->is_damaged) {
-			err_ignore(r, "the rest is shown");
-			r = 0;
-			continue;
-		}
 		if (r == FOUND && !h->given && before.seq)
 			r = history_give(h, &before, &before);
 		if (r == FOUND)
@@ -163,7 +133,7 @@ int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t *from
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
 	struct snapshot *state = snapshot->snapshot;
-	uint64_t begin = snapshot_horizon(state) + 1, last = 0;
+	uint64_t begin = snapshot_horizon(state) + 1;
 	const struct feed_set *set;
 	struct record record;
 	int r = kinf_held(snapshot);
@@ -171,10 +141,8 @@ int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t *from
 	if (r == 0)
 		r = feed_set_get(snapshot, feed, &set);
 	if (r == 0)
-		last = (*from > begin ? *from : begin) - 1;
-	if (r == 0)
-		r = history_open_log(snapshot, last + 1, &log);
-	while (r == 0 && (r = history_next(snapshot, log, &last, &record)) == FOUND) {
+		r = snapshot_open_walk(state, *from > begin ? *from : begin, &log);
+	while (r == 0 && (r = history_next(snapshot, log, &record)) == FOUND) {
 		const struct snapshot_feed *of = history_feed(set, &record);
 		struct kinf_object old;
 		struct kinf_change change;
@@ -186,11 +154,6 @@ int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t *from
 		if (!of)
 			continue;
 		r = history_before(state, &record, &before);
-		if (r == ERR_CORRUPT && snapshot->kinf->is_damaged) {
-			err_ignore(r, "the rest is shown");
-			r = 0;
-			continue;
-		}
 		if (r < 0)
 			break;
 		history_fill(&record, record.body.size ? &record : &before, &change);

@@ -242,28 +242,21 @@ static void catalog_drop_all(struct catalog *c, bool remember)
 
 /* ---- following the journal ---------------------------------------------- */
 
-/* Steps on. An unreadable record is passed over; it may be of any feed, so the watches of all feeds
- * begin again. */
+/* Steps on. The log ends where it can't be read: the watches of all feeds begin again after it. */
 static int catalog_next(struct catalog *c, struct journal_walk *log, struct record *ret_record)
 {
-	int r;
+	int r = journal_walk_next(log, ret_record);
 
-	while ((r = journal_walk_next(log, ret_record)) == ERR_CORRUPT) {
+	if (r == ERR_CORRUPT)
 		r = snapshot_result(c->snapshot, r);
-		if (r != ERR_CORRUPT)
-			return r;
-		LOG(serve_log_damaged, .error = err_text(r));
-		err_forget();
-		r = journal_walk_pass(
-			log, c->examined, snapshot_last(c->snapshot) + 1, &c->examined);
-		if (r < 0)
-			return r;
-		for (size_t i = 0; i < c->n; i++)
-			timeline_break(&c->feeds[i]->timeline);
-		if (r == END)
-			return END;
-	}
-	return r;
+	if (r != ERR_CORRUPT)
+		return r;
+	LOG(serve_log_damaged, .error = err_text(r));
+	err_forget();
+	c->examined = snapshot_last(c->snapshot);
+	for (size_t i = 0; i < c->n; i++)
+		timeline_break(&c->feeds[i]->timeline);
+	return END;
 }
 
 /* Adds a record to the timeline of its feed. The log of the past is read from its beginning: old

@@ -340,10 +340,6 @@ int journal_walk_next_sound(struct journal_walk *walk, struct record *ret_record
 /* Returns the seq of the last step's record, unreadable (ERR_CORRUPT) or missing ones included: the
  * last of several. The next step goes on after it. */
 uint64_t journal_walk_seq(const struct journal_walk *walk);
-/* Passes over an unreadable part of the log (ERR_CORRUPT). LAST is the last seq read or passed
- * over; the log ends before END. RET_SEQ: the last seq passed over. Returns: 0: the next step goes
- * on after it; END: the rest is unreadable; errors. */
-int journal_walk_pass(struct journal_walk *walk, uint64_t last, uint64_t end, uint64_t *ret_seq);
 void journal_walk_close(struct journal_walk **walk);
 
 /* Walks a feed's heads in key order. FOUND, END. */

@@ -186,59 +186,6 @@ uint64_t journal_walk_seq(const struct journal_walk *walk)
 	return walk->seq;
 }
 
-/* Tries whether the log can be read from SEQ on. Returns: 0, ERR_CORRUPT, errors. */
-static int walk_try(struct journal_walk *walk, uint64_t seq)
-{
-	uint8_t room[SEQ_KEY_SIZE];
-	struct bytes key, value;
-	int r = walk_restart(walk, seq);
-
-	if (r == 0)
-		r = cursor_seek(walk->cursor, seq_key(seq, room), &key, &value);
-	return r < 0 ? r : 0;
-}
-
-/* Passes over an unreadable part of the log. RET_SEQ: the seq of the next step. Returns: 0;
- * ERR_CORRUPT: the end is unreadable too; errors. */
-static int walk_skip(struct journal_walk *walk, uint64_t last, uint64_t end, uint64_t *ret_seq)
-{
-	uint64_t bad = last + 1;
-	int r = walk_try(walk, end);
-	if (r < 0)
-		return r;
-	while (bad + 1 < end) {
-		uint64_t middle = bad + (end - bad) / 2;
-
-		r = walk_try(walk, middle);
-		if (r < 0 && r != ERR_CORRUPT)
-			return r;
-		if (r == 0)
-			end = middle;
-		else
-			bad = middle;
-		err_ignore(r, "it is what is looked for");
-	}
-	*ret_seq = end;
-	walk->seq = end - 1;
-	return walk_restart(walk, end);
-}
-
-int journal_walk_pass(struct journal_walk *walk, uint64_t last, uint64_t end, uint64_t *ret_seq)
-{
-	uint64_t next = end;
-
-	CHECK_OBJ(walk, JOURNAL_WALK_MAGIC);
-	*ret_seq = walk->seq;
-	if (walk->seq > last)
-		return 0;
-	int r = walk_skip(walk, last, end, &next);
-	if (r < 0 && r != ERR_CORRUPT)
-		return r;
-	err_ignore(r, "the rest of the log is passed over");
-	*ret_seq = next - 1;
-	return next < end ? 0 : END;
-}
-
 void journal_walk_close(struct journal_walk **walk)
 {
 	if (!*walk)

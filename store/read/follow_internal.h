@@ -35,7 +35,6 @@ struct follow_feed {
 	bool ranged;      /* the index is at the position: this snapshot can read objects by name */
 	bool in_list;     /* the ring showed entries of an open list, not given */
 	bool listed;      /* its first list has ended, in the log */
-	uint64_t beyond;  /* seq of the damage before the lapse: no index older than it is read */
 	uint64_t until;   /* a pass in this snapshot gives changes up to here */
 	struct buf given; /* the last key of the initial state or resync */
 };

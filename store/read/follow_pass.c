@@ -126,8 +126,8 @@ static void follow_set_end(struct follow *f, size_t i, const struct feed_checkpo
 	feed->in_list = checkpoint->list_begin != 0;
 	if (by_name && f->whole && snapshot_taken(f->snapshot) >= given)
 		visible = snapshot_visible(f->snapshot, f->positions[i].feed);
-	/* A pass from an earlier state would come to the same damage once more. */
-	if (feed->stage == STAGE_NEW && visible < feed->beyond && visible < log)
+	/* A pass from a state before damage would come to it once more. */
+	if (feed->stage == STAGE_NEW && visible < f->not_before && visible < log)
 		visible = 0;
 	feed->ranged = visible > 0;
 	if (feed->resync && !feed->ranged && !f->behind_ns)
@@ -232,12 +232,13 @@ int follow_begin_pass(struct follow *f, struct follow_item *ret_item)
 	return r < 0 ? r : NOT_FOUND;
 }
 
-/* Makes feed I lapse once: record SEQ is damaged. It begins again with the state after it. */
+/* Makes feed I lapse once: record SEQ is damaged. It begins again with a state not before it. */
 static void follow_lapse(struct follow *f, size_t i, uint64_t seq)
 {
 	f->feeds[i].damaged = true;
-	f->feeds[i].beyond = seq;
 	f->state = FOLLOW_IDLE;
+	if (f->not_before < seq)
+		f->not_before = seq;
 }
 
 int follow_give_change(struct follow *f, size_t i, const struct record *record, uint64_t shown_at,
@@ -266,37 +267,19 @@ int follow_give_change(struct follow *f, size_t i, const struct record *record, 
 	return NOT_FOUND;
 }
 
-/* Returns whether feed I needs the unreadable records up to SEQ. */
-static bool follow_concerns(const struct follow *f, size_t i, uint64_t seq)
-{
-	return f->feeds[i].stage != STAGE_NEW && f->positions[i].seq < seq &&
-	       f->feeds[i].until > f->examined;
-}
-
-/* Makes the feeds lapse that need the unreadable part of the log (FAILED). Returns: FOUND: the pass
- * goes on; NOT_FOUND: a feed has lapsed; END: the rest is unreadable; FAILED; errors. */
+/* Makes the feeds lapse that need the log after its damage (FAILED). Returns: NOT_FOUND: a
+ * feed has lapsed; END: none needs it; FAILED. */
 static int follow_log_failed(struct follow *f, int failed)
 {
-	uint64_t seq;
 	int r = snapshot_result(f->snapshot, failed);
-	bool lapsed = false;
 
 	if (r != ERR_CORRUPT || store_is_copy(f->store))
 		return r;
-	uint64_t horizon = snapshot_horizon(f->snapshot);
-	int end = journal_walk_pass(f->log, f->examined > horizon ? f->examined : horizon,
-		snapshot_last(f->snapshot) + 1, &seq);
-	if (end < 0)
-		return end;
-	for (size_t i = 0; i < f->n; i++) {
-		if (!follow_concerns(f, i, seq))
-			continue;
-		follow_lapse(f, i, seq);
-		lapsed = true;
-	}
+	for (size_t i = 0; i < f->n; i++)
+		if (f->feeds[i].stage != STAGE_NEW && f->feeds[i].until > f->examined)
+			follow_lapse(f, i, f->examined + 1);
 	err_ignore(failed, "the feeds that it concerns lapse");
-	f->examined = seq;
-	return lapsed ? NOT_FOUND : end;
+	return f->state == FOLLOW_IDLE ? NOT_FOUND : END;
 }
 
 /* Returns whether to give feed I the change RECORD. */
@@ -318,10 +301,8 @@ int follow_pass_next(struct follow *f, struct follow_item *ret_item)
 
 	while (r == FOUND) {
 		r = journal_walk_next(f->log, &record);
-		if (r == ERR_CORRUPT) {
+		if (r == ERR_CORRUPT)
 			r = follow_log_failed(f, r);
-			continue;
-		}
 		if (r != FOUND)
 			break;
 		if (follow_find(f, record.feed, &i)) {

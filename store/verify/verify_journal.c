@@ -213,24 +213,6 @@ static int verify_record(struct verify *v, const struct record *record)
 	return 0;
 }
 
-/* Reports the unreadable records after LAST, and goes on after them. */
-static int verify_skip(struct verify *v, struct journal_walk *walk, uint64_t last, int failed)
-{
-	uint64_t passed;
-	char why[256];
-
-	(void)snprintf(why, sizeof(why), "%s", err_text(failed));
-	err_forget();
-	int r = journal_walk_pass(walk, last, v->meta.next_seq, &passed);
-	if (r < 0)
-		return r;
-	verify_fault(v,
-		"journal: the records after %" PRIu64 " and before %" PRIu64 " can't be read: %s",
-		last, passed + 1, why);
-	v->log_is_cut = true;
-	return r;
-}
-
 static int verify_log(struct verify *v)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
@@ -251,11 +233,11 @@ static int verify_log(struct verify *v)
 		} else if (r == ERR_CORRUPT && ++bad < BAD_MAX && journal_walk_seq(walk) > last) {
 			last = journal_walk_seq(walk);
 			r = verify_failed(v, r, "journal"); /* the next one may be readable */
-		} else if (r == ERR_CORRUPT && bad < BAD_MAX) {
-			r = verify_skip(v, walk, last, r);
 		}
 	}
 	v->log_is_cut |= r < 0;
+	if (r == ERR_CORRUPT)
+		r = err_add(r, "the records after %" PRIu64, last);
 	return verify_failed(v, r, "journal: reading the log");
 }
 
