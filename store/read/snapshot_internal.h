@@ -21,7 +21,6 @@ struct store_pair {
 	unsigned refs; /* under store->lock */
 	struct index *index;
 	struct journal *journal;
-	struct store_pair *lender; /* the pair owning INDEX; NULL: this one */
 };
 
 /* Distinguishes one CURRENT from the next: it is replaced by rename, and inode numbers are used

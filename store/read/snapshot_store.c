@@ -21,8 +21,6 @@
 
 /* ---- the current pair --------------------------------------------------- */
 
-static void store_unref_pair(struct store_pair **pair);
-
 static void store_close_pair(struct store_pair **pair)
 {
 	struct store_pair *p = *pair;
@@ -30,10 +28,7 @@ static void store_close_pair(struct store_pair **pair)
 	if (!p)
 		return;
 	journal_close(&p->journal);
-	if (p->lender)
-		store_unref_pair(&p->lender);
-	else
-		index_close(&p->index);
+	index_close(&p->index);
 	free(p);
 	*pair = NULL;
 }
@@ -107,42 +102,6 @@ bool store_is_written(const struct home *home)
 }
 
 /*
- * Lets readers go on in the copy if the open journal was compacted and no index can be opened: the
- * copy has the same events under the same seqs. The new pair borrows the index open until then. The
- * caller holds store->lock, released while the copy is opened. Returns: 0, also if the journal was
- * not compacted; NOT_FOUND: the journal is gone; errors.
- */
-static int store_follow_compaction(struct store *store)
-{
-	CLEANUP(store_close_pair) struct store_pair *pair = NULL;
-	struct journal *journal = NULL;
-	uint8_t uuid[16];
-
-	if (!store->pair || store->copy ||
-		journal_check(store->pair->journal, store->home) != ERR_MOVED)
-		return 0;
-	memcpy(uuid, journal_uuid(store->pair->journal), sizeof(uuid));
-	(void)pthread_mutex_unlock(&store->lock);
-	int r = journal_open_read(store->home, uuid, &journal);
-	(void)pthread_mutex_lock(&store->lock);
-	if (r != 0)
-		return r;
-	pair = calloc(1, sizeof(*pair));
-	if (!pair) {
-		journal_close(&journal);
-		return err_set(-ENOMEM, "opening the compacted journal");
-	}
-	env_expect_random(journal_env(journal), true);
-	struct store_pair *lender = store->pair->lender ? store->pair->lender : store->pair;
-	lender->refs++;
-	*pair = (struct store_pair){
-		.refs = 1, .index = lender->index, .journal = journal, .lender = lender};
-	store_unref_pair(&store->pair);
-	store->pair = TAKE(pair);
-	return 0;
-}
-
-/*
  * Opens the current pair unless it is open. The caller holds store->lock, released meanwhile so
  * that other threads go on reading from the open pair. Only one thread opens at a time.
  */
@@ -173,12 +132,6 @@ static int store_open_current(struct store *store, bool force)
 	(void)pthread_mutex_unlock(&store->lock);
 	int r = store_open_pair(store->home, &pair);
 	(void)pthread_mutex_lock(&store->lock);
-	if (r != 0) {
-		err_keep(&store->open_error);
-		err_ignore(store_follow_compaction(store),
-			"the next attempt to open the pair tries again");
-		err_restore(&store->open_error);
-	}
 	store->opening = false;
 	store->open_result = r;
 	if (r == 0)
