@@ -169,6 +169,9 @@ static void forward_begun(void *context, int status, struct bytes type)
 	if (f->succeeded && f->writes &&
 		(deletes || evicts || strcmp(path->subresource, "binding") == 0))
 		forward_touch(f, deletes || evicts, 0);
+	/* The client's next get is to show the reason. */
+	for (size_t i = 0; f->writes && (status == 404 || status == 409) && i < f->n_feeds; i++)
+		floor_refuse(&f->feeds[i].feed->forwarded, proc_monotonic_ns());
 	bool has_rv = f->version.protobuf || bytes_starts(type, BYTES_LIT("application/json"));
 	for (size_t i = 0; f->succeeded && f->writes && !has_rv && i < f->n_feeds; i++)
 		floor_touch(&f->feeds[i].feed->forwarded, "", &(struct floor_change){.before = 0},

@@ -202,8 +202,9 @@ static int state_above_floor(
 	}
 	floor_seen(&feed->forwarded, &view);
 	/* The feed can't show changes of unknown objects. */
-	request->must_forward |= view.all && can;
-	return again || view.all ? AGAIN : 0;
+	bool elsewhere = view.refused && can && request->verb == ANSWER_GET;
+	request->must_forward |= (view.all && can) || elsewhere;
+	return again || view.all || elsewhere ? AGAIN : 0;
 }
 
 /* Sets the RV that the read waits for if R is AGAIN, and no other reason. */

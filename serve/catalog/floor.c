@@ -19,7 +19,9 @@ void floor_release(struct floor *floor)
 static void floor_set_any(struct floor *floor)
 {
 	__atomic_store_n(&floor->any,
-		floor->written || floor->read || floor->n_keys || floor->all_ns, __ATOMIC_RELEASE);
+		floor->written || floor->read || floor->n_keys || floor->all_ns ||
+			floor->refused_ns,
+		__ATOMIC_RELEASE);
 }
 
 bool floor_is_clear(const struct floor *floor)
@@ -69,6 +71,14 @@ void floor_touch(
 	(void)pthread_mutex_unlock(&floor->lock);
 }
 
+void floor_refuse(struct floor *floor, uint64_t now_ns)
+{
+	(void)pthread_mutex_lock(&floor->lock);
+	floor->refused_ns = now_ns + FLOOR_KEY_NS;
+	floor_set_any(floor);
+	(void)pthread_mutex_unlock(&floor->lock);
+}
+
 void floor_view(struct floor *floor, uint64_t now, bool live, struct floor_view *ret_view)
 {
 	(void)pthread_mutex_lock(&floor->lock);
@@ -81,9 +91,13 @@ void floor_view(struct floor *floor, uint64_t now, bool live, struct floor_view 
 			floor_drop_key(floor, i--);
 	if (now >= floor->all_ns)
 		floor->all_ns = 0;
+	if (now >= floor->refused_ns)
+		floor->refused_ns = 0;
 	floor_set_any(floor);
-	*ret_view = (struct floor_view){
-		.written = floor->written, .read = floor->read, .all = floor->all_ns != 0};
+	*ret_view = (struct floor_view){.written = floor->written,
+		.read = floor->read,
+		.all = floor->all_ns != 0,
+		.refused = floor->refused_ns != 0};
 	for (size_t i = 0; i < floor->n_keys; i++) {
 		struct floor_key *copy = &ret_view->keys[ret_view->n_keys];
 

@@ -7,6 +7,8 @@
  *	the end of an object at its RV     reads wait until it is gone or replaced, a second at most
  *	a read's answer                    reads are forwarded until the feed has come to its RV:
  *	                                   nothing need change in the feed, waiting is no help
+ *	a refused write (404, 409)         gets are forwarded for a second: the client knows of a
+ *	                                   newer state, of unknown RV
  *
  * A feed may never come to an RV (with selectors, or a server without bookmarks), so an RV counts
  * for two minutes: a live feed has all changes up to it by then. While the feed is not live it
@@ -44,7 +46,8 @@ struct floor {
 	uint64_t written_until_ns, read_until_ns; /* monotonic */
 	struct floor_key keys[FLOOR_KEYS_MAX];
 	size_t n_keys;
-	uint64_t all_ns; /* reads wait until then: more keys than are kept, or unknown ones */
+	uint64_t all_ns;     /* reads wait until then: more keys than are kept, or unknown ones */
+	uint64_t refused_ns; /* gets are forwarded until then */
 };
 
 void floor_init(struct floor *floor);
@@ -56,6 +59,9 @@ void floor_raise(struct floor *floor, const char *rv, bool written, uint64_t now
 void floor_touch(
 	struct floor *floor, const char *key, const struct floor_change *change, uint64_t now_ns);
 
+/* A write met a state that the feed may not show yet. */
+void floor_refuse(struct floor *floor, uint64_t now_ns);
+
 /* Returns whether nothing is set. */
 bool floor_is_clear(const struct floor *floor);
 /* Copies the two RVs, 0: none, and the awaited keys; the caller frees them. LIVE: the feed is. */
@@ -63,7 +69,7 @@ struct floor_view {
 	timeline_rv written, read;
 	struct floor_key keys[FLOOR_KEYS_MAX];
 	size_t n_keys;
-	bool all;
+	bool all, refused;
 };
 void floor_view(struct floor *floor, uint64_t now_ns, bool live, struct floor_view *ret_view);
 void floor_view_release(struct floor_view *view);

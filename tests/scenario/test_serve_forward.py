@@ -297,6 +297,25 @@ def test_reads_wait_for_the_reflector_to_see_a_write(workspace, form):
     assert "new" in answers[0].names, "one without waits"
 
 
+@pytest.mark.parametrize("method, name, refused, then", [("PUT", "p0", 409, 200), ("POST", "new", 409, 200), ("DELETE", "p1", 404, 404)])
+def test_a_get_after_a_refused_write_shows_the_reason(workspace, method, name, refused, then):
+    """client-go's RetryOnConflict gives up within 50 ms; what exists already is asked for then."""
+    forward = Forward(workspace)
+    old = forward.ask(f"{PODS}/p0").json
+    forward.reflector.send(signal.SIGSTOP)
+    forward.simulator.patch("pods", "web/p0", {"metadata": {"labels": {"a": "b"}}})
+    forward.simulator.put("pods", pod("new", "web"))
+    forward.simulator.delete("pods", "web/p1")
+    body = {"PUT": json.dumps(old), "POST": json.dumps(pod("new", "web"))}.get(method)
+    try:
+        assert forward.ask(PODS if method == "POST" else f"{PODS}/{name}", method, body).status == refused
+        assert "new" not in forward.ask(PODS).names, "lists do not wait: the write changed nothing"
+        answer = forward.ask(f"{PODS}/{name}")
+        assert answer.status == then and (method != "PUT" or answer.json["metadata"]["labels"]["a"] == "b")
+    finally:
+        forward.reflector.send(signal.SIGCONT)
+
+
 def test_a_read_after_a_write_does_not_wait_for_a_stale_feed(workspace):
     """Leader election writes and reads a lease every few seconds."""
     forward = Forward(workspace)

@@ -94,3 +94,12 @@ Test(serve_floor, objects_are_waited_for_a_second_and_too_many_are_waited_for_to
 	look(NOW + FLOOR_KEY_NS + 1, true);
 	cr_expect(!view.all && floor_is_clear(&given));
 }
+
+Test(serve_floor, a_refused_write_counts_for_a_second)
+{
+	floor_refuse(&given, NOW);
+	look(NOW + FLOOR_KEY_NS - 1, true);
+	cr_expect(view.refused && !view.all && !floor_is_clear(&given));
+	look(NOW + FLOOR_KEY_NS, true);
+	cr_expect(!view.refused && floor_is_clear(&given));
+}

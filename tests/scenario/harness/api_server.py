@@ -103,7 +103,9 @@ class _WritingHandler(_Handler):
         if self.command == "DELETE" and not name:
             return self.delete_collection(namespace, resource)
         if self.command == "DELETE" or sub == "eviction":
-            item = simulator.truth(resource).get(key, {})
+            item = simulator.truth(resource).get(key)
+            if not item:
+                return self.status(404, "NotFound", f'{resource} "{name}" not found')
             if item.get("metadata", {}).get("finalizers"):
                 return self.terminate(resource, key, item)
             if "dryRun" not in (body or {}):
@@ -116,8 +118,13 @@ class _WritingHandler(_Handler):
             simulator.patch(resource, key, body)
         else:
             body["metadata"]["namespace"] = namespace
-            simulator.put(resource, body)
             key = f"{namespace}/{body['metadata']['name']}"
+            old = simulator.truth(resource).get(key)
+            if old and self.command == "POST":
+                return self.status(409, "AlreadyExists", f'{resource} "{key}" already exists')
+            if old and body["metadata"].get("resourceVersion", "") not in ("", old["metadata"]["resourceVersion"]):
+                return self.status(409, "Conflict", "the object has been modified")
+            simulator.put(resource, body)
         form = "application/yaml" if self.headers["Accept"] == "application/yaml" else "application/json"
         return self.answer(201 if self.command == "POST" else 200,
                            json.dumps(json.loads(simulator.truth_text(resource, key))[0]).encode(), form)
