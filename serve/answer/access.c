@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SelfSubjectAccessReviews, if the API server can't answer them: k9s and `kubectl auth can-i` ask
- * them before they read. The client may get, list and watch what kinf-serve would let it, and
- * nothing else.
+ * SelfSubjectAccessReviews and SelfSubjectRulesReviews, if the API server can't answer them: k9s and
+ * `kubectl auth can-i` ask the first before they read, Headlamp takes the second for the login. The
+ * client may get, list and watch what kinf-serve would let it, and nothing else.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,12 +18,12 @@
 #include "serve/api/api_protobuf.h"
 
 #define REVIEW_GROUP    "authorization.k8s.io"
-#define REVIEW_RESOURCE "selfsubjectaccessreviews"
 #define ACCESS_BODY_MAX ((size_t)64 << 10)
 
 /* The fields of authorization/v1's messages. */
 #define REVIEW_SPEC     2
 #define SPEC_ATTRIBUTES 1
+#define SPEC_NAMESPACE  1 /* of a SelfSubjectRulesReview */
 
 /* The members of ResourceAttributes. Their field numbers begin with 1. */
 enum access_attribute {
@@ -39,7 +39,11 @@ enum access_attribute {
 static const char *const access_names[ACCESS_MAX] = {
 	"namespace", "verb", "group", "version", "resource", "subresource", "name"};
 
+static const char *const access_verbs[] = {
+	[ANSWER_GET] = "get", [ANSWER_LIST] = "list", [ANSWER_WATCH] = "watch"};
+
 struct access_stage {
+	bool rules;                        /* a SelfSubjectRulesReview */
 	struct buf attributes[ACCESS_MAX]; /* texts */
 };
 
@@ -69,21 +73,44 @@ static void access_put_attributes(const struct access_stage *stage, struct buf *
 	buf_str(out, "}},");
 }
 
+static void access_put_answer(
+	const struct access_stage *stage, bool allowed, const char *reason, struct buf *out)
+{
+	buf_str(out, "{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"" REVIEW_GROUP
+		     "/v1\",\"metadata\":{},");
+	access_put_attributes(stage, out);
+	buf_printf(out, "\"status\":{\"allowed\":%s", allowed ? "true" : "false");
+	if (*reason) {
+		buf_str(out, ",\"reason\":");
+		json_write_string(bytes_str(reason), out);
+	}
+	buf_str(out, "}}\n");
+}
+
+/* ALLOWED: the client may read everything. Else its rules are not known, and the list says so. */
+static void access_put_rules(bool allowed, struct buf *out)
+{
+	buf_printf(out,
+		"{\"kind\":\"SelfSubjectRulesReview\",\"apiVersion\":\"" REVIEW_GROUP
+		"/v1\",\"metadata\":{},\"spec\":{},\"status\":{\"resourceRules\":[%s],"
+		"\"nonResourceRules\":[],\"incomplete\":true,\"evaluationError\":"
+		"\"kinf-serve decides on each request\"}}\n",
+		allowed ? "{\"verbs\":[\"get\",\"list\",\"watch\"],\"apiGroups\":[\"*\"],"
+			  "\"resources\":[\"*\"]}"
+			: "");
+}
+
 static void access_answer(struct answer_request *request, bool allowed, const char *reason)
 {
 	static const struct exchange_header headers[] = {
 		{BYTES_LIT("content-type"), BYTES_LIT("application/json")}};
+	const struct access_stage *stage = request->stage;
 	CLEANUP(buf_release) struct buf json = BUF_INIT;
 
-	buf_str(&json, "{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"" REVIEW_GROUP
-		       "/v1\",\"metadata\":{},");
-	access_put_attributes(request->stage, &json);
-	buf_printf(&json, "\"status\":{\"allowed\":%s", allowed ? "true" : "false");
-	if (*reason) {
-		buf_str(&json, ",\"reason\":");
-		json_write_string(bytes_str(reason), &json);
-	}
-	buf_str(&json, "}}\n");
+	if (stage->rules)
+		access_put_rules(allowed, &json);
+	else
+		access_put_answer(stage, allowed, reason, &json);
 	int r = buf_error(&json);
 	if (r < 0) {
 		answer_refuse(request, r);
@@ -97,9 +124,19 @@ static void access_answer(struct answer_request *request, bool allowed, const ch
 static void access_decided(void *context, const struct auth_decision *decision)
 {
 	struct answer_request *request = context;
+	const struct access_stage *stage = request->stage;
 
 	request->pending = NULL;
 	switch (decision->answer) {
+	case AUTH_ALLOWED:
+		/* Rules are of all three verbs. */
+		if (stage->rules && request->verb != ANSWER_WATCH) {
+			request->verb++;
+			answer_authorize_again(request, access_decided);
+			return;
+		}
+		access_answer(request, true, decision->reason);
+		return;
 	case AUTH_UNAUTHENTICATED:
 		answer_refuse(request,
 			api_status_set(&request->status, 401, "Unauthorized", "Unauthorized"));
@@ -112,7 +149,7 @@ static void access_decided(void *context, const struct auth_decision *decision)
 					       "%s", decision->reason));
 		return;
 	default:
-		access_answer(request, decision->answer == AUTH_ALLOWED, decision->reason);
+		access_answer(request, false, decision->reason);
 	}
 }
 
@@ -124,6 +161,11 @@ static bool access_read_protobuf(struct bytes text, struct access_stage *stage)
 
 	if (!protobuf_object(text, &type, &review) || !protobuf_field(review, REVIEW_SPEC, &spec))
 		return false;
+	if (stage->rules) {
+		if (protobuf_field(spec, SPEC_NAMESPACE, &value))
+			buf_bytes_put(&stage->attributes[ACCESS_NAMESPACE], value);
+		return true;
+	}
 	bool of_resource = protobuf_field(spec, SPEC_ATTRIBUTES, &attributes);
 	for (size_t i = 0; of_resource && i < ACCESS_MAX; i++)
 		if (protobuf_field(attributes, i + 1, &value))
@@ -142,7 +184,8 @@ static bool access_read_json(struct bytes text, struct access_stage *stage)
 		return false;
 	}
 	const struct yaml_node *spec = yaml_get(yaml_root(review), "spec"),
-			       *attributes = yaml_get(spec, "resourceAttributes");
+			       *attributes =
+				       stage->rules ? spec : yaml_get(spec, "resourceAttributes");
 	for (size_t i = 0; i < ACCESS_MAX; i++) {
 		const char *value = yaml_text(attributes, access_names[i]);
 
@@ -165,7 +208,11 @@ static int access_read(struct answer_request *request, struct access_stage *stag
 			"include: application/json, " API_PROTOBUF_TYPE);
 	if (!(is_protobuf ? access_read_protobuf : access_read_json)(text, stage))
 		return api_status_set(&request->status, 400, "BadRequest",
-			"the object provided is no SelfSubjectAccessReview");
+			"the object provided is no %s",
+			stage->rules ? "SelfSubjectRulesReview" : "SelfSubjectAccessReview");
+	if (stage->rules && !stage->attributes[ACCESS_NAMESPACE].size)
+		return api_status_set(
+			&request->status, 400, "BadRequest", "no namespace on request");
 	for (size_t i = 0; r == 0 && i < ACCESS_MAX; i++)
 		r = buf_error(&stage->attributes[i]);
 	return r;
@@ -173,8 +220,6 @@ static int access_read(struct answer_request *request, struct access_stage *stag
 
 static void access_go(struct answer_request *request)
 {
-	static const char *const verbs[] = {
-		[ANSWER_GET] = "get", [ANSWER_LIST] = "list", [ANSWER_WATCH] = "watch"};
 	struct access_stage *stage = request->stage;
 	struct api_path *path = &request->path;
 	int r = access_read(request, stage);
@@ -186,9 +231,14 @@ static void access_go(struct answer_request *request)
 	const char *text[ACCESS_MAX];
 	for (size_t i = 0; i < ACCESS_MAX; i++)
 		text[i] = buf_cstr(&stage->attributes[i]);
+	if (stage->rules) {
+		text[ACCESS_VERB] = access_verbs[ANSWER_GET];
+		text[ACCESS_GROUP] = text[ACCESS_VERSION] = text[ACCESS_RESOURCE] = "*";
+		text[ACCESS_SUBRESOURCE] = text[ACCESS_NAME] = "";
+	}
 	for (int i = ANSWER_GET; i <= ANSWER_WATCH; i++) {
 		if (!*text[ACCESS_RESOURCE] || *text[ACCESS_SUBRESOURCE] ||
-			strcmp(text[ACCESS_VERB], verbs[i]) != 0)
+			strcmp(text[ACCESS_VERB], access_verbs[i]) != 0)
 			continue;
 		request->verb = (enum answer_verb)i;
 		path->group = text[ACCESS_GROUP];
@@ -207,7 +257,9 @@ bool answer_is_access(const struct answer_request *request)
 	const struct api_path *path = &request->path;
 
 	return path->kind == API_PATH_RESOURCE && strcmp(path->group, REVIEW_GROUP) == 0 &&
-	       strcmp(path->version, "v1") == 0 && strcmp(path->resource, REVIEW_RESOURCE) == 0 &&
+	       strcmp(path->version, "v1") == 0 &&
+	       (strcmp(path->resource, "selfsubjectaccessreviews") == 0 ||
+		       strcmp(path->resource, "selfsubjectrulesreviews") == 0) &&
 	       !*path->name && bytes_equal(request->x->method, BYTES_LIT("POST"));
 }
 
@@ -219,6 +271,7 @@ void answer_access(struct answer_request *request)
 		answer_refuse(request, err_set(-ENOMEM, "a review"));
 		return;
 	}
+	stage->rules = strcmp(request->path.resource, "selfsubjectrulesreviews") == 0;
 	answer_set_stage(request, stage, access_stage_free);
 	request->resume = access_go;
 	answer_take_body(request, ACCESS_BODY_MAX);

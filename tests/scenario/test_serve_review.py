@@ -183,6 +183,27 @@ def test_a_client_may_ask_what_it_may_read(review):
         assert review.ask(REVIEWS, token="T1", method="POST", body=body, Content_Type=content_type).status == status, body[:9]
 
 
+def test_a_client_may_ask_for_its_rules(review):
+    """Headlamp's test of a login, and kubectl auth can-i --list."""
+    rules = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+
+    def ask(token, body=b'{"spec": {"namespace": "web"}}', content_type="application/json"):
+        return review.ask(rules, token=token, method="POST", body=body, Content_Type=content_type)
+
+    review.rights.add(("u1", "*"))
+    answer, of_everything = ask("T1"), [{"verbs": ["get", "list", "watch"], "apiGroups": ["*"], "resources": ["*"]}]
+    status = {"resourceRules": of_everything, "nonResourceRules": [], "incomplete": True, "evaluationError": "kinf-serve decides on each request"}
+    assert (answer.status, answer.json) == (201, {
+        "kind": "SelfSubjectRulesReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": {}, "status": status})
+    protobuf = b"k8s\0" + field(1, b"") + field(2, field(1, b"") + field(2, field(1, b"web")))
+    assert ask("T1", protobuf, "application/vnd.kubernetes.protobuf").body == answer.body
+    partly = ask("T3")
+    assert (partly.status, partly.json["status"]) == (201, status | {"resourceRules": []})
+    assert ask("unknown").status == 401
+    missing = ask("T1", b'{"spec": {}}')
+    assert (missing.status, missing.message) == (400, "no namespace on request")
+
+
 def test_nobody_else_can_be_impersonated(review):
     answer = review.ask(PODS, token="T1", Impersonate_User="u2")
     assert answer.status == 403 and "impersonation" in answer.message
