@@ -281,7 +281,11 @@ static void discovery_aggregated(
 		discovery_tail(resource, out);
 		last = i;
 	}
-	buf_str(out, last == SIZE_MAX ? "]}" : "]}]}]}");
+	/* The core group is always there, as at the API server. */
+	if (core && last == SIZE_MAX)
+		buf_str(out, "{\"metadata\":{},\"versions\":[{\"version\":\"v1\","
+			     "\"freshness\":\"Current\",\"resources\":[");
+	buf_str(out, last == SIZE_MAX && !core ? "]}" : "]}]}]}");
 }
 
 /* ---- answers ------------------------------------------------------------ */

@@ -526,6 +526,18 @@ def test_kinf_serve_serves_a_store_that_never_had_daemons(workspace):
         assert nodes.status == 404 and nodes.message.endswith("the imported dump does not have nodes.v1"), nodes.message
 
 
+def test_the_core_group_is_there_without_feeds_of_it(workspace):
+    """kubectl looks for the kind List in it."""
+    store = workspace.store().configure(whole("pods"), serve={"listen": ["unix"]})
+    (store.directory / "one.json").write_text(json.dumps(INDEX))
+    store.kinf("import", store.directory / "one.json", "--store", store.path, check=True)
+    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    serve = Serve(store, None)
+    assert serve.ask("/api", accept=accept).json["items"] == [
+        {"metadata": {}, "versions": [{"version": "v1", "freshness": "Current", "resources": []}]}]
+    assert [item["metadata"]["name"] for item in serve.ask("/apis", accept=accept).json["items"]] == ["example.com"]
+
+
 def test_open_serves_a_dump_to_a_command(store):
     cache = store.directory / "cache"
     dump = write(store.directory / "dump", {"web/pods.json": listed("Pod", pod("a"), pod("b")), "web/secrets.json": listed(
