@@ -20,8 +20,12 @@
 bool source_wants(const char *path)
 {
 	static const char *const ends[] = {".json", ".yaml", ".yml", ".jsonl"};
+	const char *slash = strrchr(path, '/');
 	size_t size = strlen(path);
 
+	/* macOS puts the attributes of each file beside it, in archives also below __MACOSX/. */
+	if (strncmp(slash ? slash + 1 : path, "._", 2) == 0)
+		return false;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
 		size_t n = strlen(ends[i]);
 

@@ -195,6 +195,14 @@ def test_the_items_of_a_list_within_a_list_are_taken(store):
     assert result.status == 1 and "an item that is no object" in result.stderr and pods(store, store.directory / "bad") == ["pod/a", "pod/b"]
 
 
+def test_what_macos_adds_to_an_archive_is_left_alone(store):
+    files = {"web/pods.json": listed("Pod", pod("a"), pod("b")), "web/._pods.json": "\0\5\x16\7", "__MACOSX/web/._pods.json": "\0\5\x16\7"}
+    for number, make in enumerate((write, tar)):
+        target = store.directory / f"made-{number}"
+        assert store.kinf("import", make(store.directory / f"source-{number}", files), "--store", target, check=True).stderr == ""
+        assert pods(store, target) == ["pod/a", "pod/b"]
+
+
 def test_zip_and_zstd(store):
     files = LAYOUTS["kubectl get"]
     with zipfile.ZipFile(store.directory / "dump.zip", "w", zipfile.ZIP_DEFLATED) as archive:
