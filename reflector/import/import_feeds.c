@@ -93,20 +93,35 @@ static void feeds_guess_plural(struct import_kind *kind)
 	(void)snprintf(plural + n, room - n, "%s", end);
 }
 
+/* Returns true if REST is .GROUP, or .GROUP and the end of a file's name. */
+static bool feeds_ends_with_group(const char *rest, size_t size, const char *group)
+{
+	size_t n = strlen(group);
+
+	return size > n && *rest == '.' && strncmp(rest + 1, group, n) == 0 &&
+	       (size == n + 1 || rest[n + 1] == '.');
+}
+
 /* Finds the plural in the path of the file: <group>/<plural>/NAME.yaml, <plural>.<group>. A
- * component that begins as the kind does is believed. */
+ * component that begins as the kind does is believed also. */
 static void feeds_read_path(const char *path, struct import_kind *kind)
 {
 	size_t stem = strlen(kind->kind);
+	bool follows = false; /* the group */
 
 	stem -= stem > 3; /* y becomes ies */
 	for (size_t n; *path; path += n, path += *path == '/') {
 		n = strcspn(path, "/");
 		size_t word = strspn(path, "abcdefghijklmnopqrstuvwxyz0123456789-");
+		bool is_plural = word && word < sizeof(kind->plural) && path[word - 1] == 's';
+		bool is_of_group = (follows && word == n && path[n] == '/') ||
+				   feeds_ends_with_group(path + word, n - word, kind->group);
+		bool is_alike = word >= stem && word < strlen(kind->kind) + 4 &&
+				strncasecmp(path, kind->kind, stem) == 0;
 
-		if (word >= stem && word < sizeof(kind->plural) && word < strlen(kind->kind) + 4 &&
-			strncasecmp(path, kind->kind, stem) == 0 && path[word - 1] == 's')
+		if (is_plural && (is_of_group || is_alike))
 			(void)snprintf(kind->plural, sizeof(kind->plural), "%.*s", (int)word, path);
+		follows = bytes_equal(BYTES(path, n), bytes_str(kind->group));
 	}
 }
 

@@ -203,6 +203,20 @@ def test_what_macos_adds_to_an_archive_is_left_alone(store):
         assert pods(store, target) == ["pod/a", "pod/b"]
 
 
+@pytest.mark.parametrize("path", ["resources/network-attachment-definitions.k8s.cni.cncf.io/namespaces/web/x.json",
+                                  "cluster-resources/custom-resources/network-attachment-definitions.k8s.cni.cncf.io.json",
+                                  "namespaces/web/k8s.cni.cncf.io/network-attachment-definitions/x.json"])
+def test_the_plural_beside_the_group_in_a_path_is_believed(store, path):
+    """Velero, troubleshoot and oc adm inspect: it need not begin as the kind does."""
+    item = {"apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition", "metadata": {"name": "x", "namespace": "web"}}
+    metrics = {"apiVersion": "metrics.k8s.io/v1", "kind": "PodMetrics", "metadata": {"name": "p", "namespace": "web"}}
+    other = {"apiVersion": "example.com/v1", "kind": "Box", "metadata": {"name": "b", "namespace": "web"}}
+    files = {path: json.dumps(item), "x/metrics.k8s.io/pods/p.json": json.dumps(metrics), "example.com/prod/thing.example.com.json": json.dumps(other)}
+    store.kinf("import", write(store.directory / "dump", files), "--store", store.directory / "made", check=True)
+    for name in ("network-attachment-definitions.k8s.cni.cncf.io", "pods.metrics.k8s.io", "boxes.example.com"):
+        assert store.kinf("get", name, "-A", "-o", "count", "--store", store.directory / "made", check=True).stdout == "1\n"
+
+
 def test_zip_and_zstd(store):
     files = LAYOUTS["kubectl get"]
     with zipfile.ZipFile(store.directory / "dump.zip", "w", zipfile.ZIP_DEFLATED) as archive:
