@@ -108,7 +108,10 @@ static int open_find_store(char *const *sources, char *store, size_t size)
 		*slash = after;
 	}
 	if (mkdir(directory, 0700) < 0 && errno != EEXIST)
-		return err_set(-errno, "making '%s'", directory);
+		return err_say(-errno,
+			"making '%s' for the store: %s; name another one with "
+			"--store DIR",
+			directory, strerror(errno));
 	const char *slash = strrchr(name, '/');
 	name = slash && slash[1] ? slash + 1 : name;
 	(void)snprintf(store, size, "%s/%.*s-%016" PRIx64, directory, (int)strcspn(name, "/"), name,

@@ -588,6 +588,8 @@ def test_open_serves_a_dump_to_a_command(store):
     for command in (["open"], ["open", "--", "true"]):
         assert store.kinf(*command, env=env).status == 2
     assert store.kinf("open", "/nowhere", "--", "true", env=env).status == 1
+    homeless = store.kinf("open", dump, "--", "true", env={"XDG_CACHE_HOME": "", "HOME": "/dev/null"})
+    assert homeless.status == 1 and "Not a directory; name another one with --store DIR" in homeless.stderr, homeless
 
 
 def audited(verb, time, answer, user="alice", code=200, stage="ResponseComplete", **ref):
