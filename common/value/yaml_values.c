@@ -61,52 +61,73 @@ struct yaml_values {
 	size_t n_copies, copies_room, copied;
 	struct yaml_pair *pairs;
 	size_t n_pairs, pairs_room;
-	size_t since_value; /* bytes read since the last object */
-	uint8_t kept[MARK]; /* the end of the bytes read, if REDACTED may begin there */
-	size_t n_kept;
-	int error; /* of read() */
+	size_t since_value;      /* bytes read since the last object */
+	uint8_t text[2 * AHEAD]; /* what was read; from AT to END it is not given to libyaml yet */
+	size_t at, end, given;   /* GIVEN: the last line */
+	bool ended, continues;   /* the input; the last line goes on */
+	bool begins;             /* the last line is the mark of a document */
+	size_t lines, before;    /* given; before the parser's first */
+	int error;               /* of read() */
 };
 
 /* ---- input -------------------------------------------------------------- */
 
-/* Returns how many of the last bytes are a beginning of REDACTED. */
-static size_t values_redacted_end(const uint8_t *bytes, size_t size)
-{
-	size_t n = size < MARK ? size : MARK - 1;
-
-	while (n && memcmp(bytes + size - n, REDACTED, n) != 0)
-		n--;
-	return n;
-}
-
 /*
- * Support bundles are redacted as text: a word that begins with REDACTED would be an alias. It is
- * read as STAND_IN, and put back in values_put_scalar().
+ * Fills the room behind the bytes not given yet. Support bundles are redacted as text: a word that
+ * begins with REDACTED would be an alias. It is read as STAND_IN, and put back in
+ * values_put_scalar().
  */
-static int values_read_bytes(
-	struct yaml_values *values, unsigned char *room, size_t size, size_t *ret_size)
+static int values_fill(struct yaml_values *values)
 {
-	size_t n = values->n_kept, got = 0;
+	size_t left = values->end - values->at, n;
 
-	REQUIRE(size > MARK); /* libyaml asks for what its 16 KiB have left */
-	memcpy(room, values->kept, n);
-	int r = values->options->read(values->options->arg, room + n, size - n, &got);
-	n += got;
-	for (unsigned char *p = room; (p = memmem(p, (size_t)(room + n - p), REDACTED, MARK));)
+	memmove(values->text, values->text + values->at, left);
+	int r = values->options->read(
+		values->options->arg, values->text + left, sizeof(values->text) - left, &n);
+	values->at = 0;
+	values->end = left + (r == 0 ? n : 0);
+	values->ended = r < 0 || !n;
+	for (uint8_t *p = values->text;
+		(p = memmem(p, (size_t)(values->text + values->end - p), REDACTED, MARK));)
 		memcpy(p, STAND_IN, MARK);
-	values->n_kept = got ? values_redacted_end(room, n) : 0;
-	n -= values->n_kept;
-	memcpy(values->kept, room + n, values->n_kept);
-	*ret_size = n;
-	return r == 0 && got && !n ? values_read_bytes(values, room, size, ret_size) : r;
+	return r;
 }
 
+/* Takes the rest of a line, SIZE bytes at most; empty at the end. */
+static int values_take_line(struct yaml_values *values, size_t size, struct bytes *ret_line)
+{
+	const uint8_t *newline;
+	int r = 0;
+
+	while (!(newline = memchr(values->text + values->at, '\n', values->end - values->at)) &&
+		!values->ended && values->end - values->at < AHEAD && r == 0)
+		r = values_fill(values);
+	const uint8_t *text = values->text + values->at;
+	size_t n = newline ? (size_t)(newline + 1 - text) : values->end - values->at;
+
+	if (!newline && !values->ended)
+		n -= MARK - 1; /* REDACTED may begin there */
+	n = n < size ? n : size;
+	values->begins = !values->continues && n >= 3 && memcmp(text, "---", 3) == 0 &&
+			 (n == 3 || text[3] <= ' ');
+	values->continues = n && text[n - 1] != '\n';
+	values->lines += n && !values->continues;
+	values->given = n;
+	values->at += n;
+	*ret_line = BYTES(text, n);
+	return r;
+}
+
+/* Gives libyaml one line: it checks all that it is given before it parses any of it. */
 static int values_read(void *arg, unsigned char *room, size_t size, size_t *ret_size)
 {
 	struct yaml_values *values = arg;
-	int r = values_read_bytes(values, room, size, ret_size);
+	struct bytes line;
+	int r = values_take_line(values, size, &line);
 
-	if (r == 0 && (values->since_value += *ret_size) > values->options->value_max + AHEAD)
+	memcpy(room, line.data, line.size);
+	*ret_size = line.size;
+	if (r == 0 && (values->since_value += line.size) > values->options->value_max + AHEAD)
 		r = err_say(ERR_TOO_LARGE, "an object is larger than %zu MiB",
 			values->options->value_max >> 20);
 	values->error = r;
@@ -545,7 +566,7 @@ static int values_items(struct yaml_values *values)
 
 	values->out = &values->item;
 	for (; r == 0 && values->event.type != YAML_SEQUENCE_END_EVENT; r = values_next(values)) {
-		values->value.line = values->event.start_mark.line + 1;
+		values->value.line = values->before + values->event.start_mark.line + 1;
 		values->base = values->depth;
 		buf_reset(&values->item);
 		bool map = values->event.type == YAML_MAPPING_START_EVENT;
@@ -619,7 +640,7 @@ static bool values_is_null(const struct yaml_values *values)
 static int values_document(struct yaml_values *values)
 {
 	const yaml_event_t *event = &values->event;
-	size_t line = event->start_mark.line + 1;
+	size_t line = values->before + event->start_mark.line + 1;
 	int r;
 
 	values->value = (struct yaml_value){.line = line};
@@ -643,20 +664,11 @@ static int values_document(struct yaml_values *values)
 	return values_give(values, &values->document);
 }
 
-int yaml_values(const struct yaml_values_options *options, size_t *ret_line)
+/* Reads the documents up to the end, or to bad syntax. */
+static int values_documents(struct yaml_values *values)
 {
-	AUTO_FREE struct yaml_values *values = calloc(1, sizeof(*values));
-
-	if (!values || !yaml_parser_initialize(&values->parser)) {
-		*ret_line = 0;
-		return err_set(-ENOMEM, "reading YAML");
-	}
-	values->options = options;
-	buf_init(&values->document, options->value_max);
-	buf_init(&values->item, options->value_max);
-	values->out = &values->document;
-	yaml_parser_set_input(&values->parser, values_read, values);
 	int r = values_next(values);
+
 	while (r == 0 && values->event.type != YAML_STREAM_END_EVENT) {
 		bool begins = values->event.type == YAML_DOCUMENT_START_EVENT;
 
@@ -666,17 +678,109 @@ int yaml_values(const struct yaml_values_options *options, size_t *ret_line)
 		if (r == 0 && begins)
 			r = values_next(values); /* the document's end */
 	}
-	*ret_line = (values->parser.problem ? values->parser.problem_mark.line
-					    : values->event.start_mark.line) +
-		    1;
+	return r;
+}
+
+/* Returns the line of bad syntax, or of the last event. */
+static size_t values_line(const struct yaml_values *values)
+{
+	const yaml_parser_t *parser = &values->parser;
+
+	if (parser->error == YAML_READER_ERROR) /* without a mark: it is in the last line */
+		return values->lines + values->continues;
+	return values->before + 1 +
+	       (parser->problem ? parser->problem_mark.line : values->event.start_mark.line);
+}
+
+static void values_close_parser(struct yaml_values *values)
+{
 	for (size_t i = 0; i < values->depth && i < VALUE_DEPTH_MAX; i++)
 		free(values->levels[i].anchor);
+	values->depth = 0;
+	yaml_event_delete(&values->event);
+	yaml_parser_delete(&values->parser);
+}
+
+static int values_open_parser(struct yaml_values *values)
+{
+	if (!yaml_parser_initialize(&values->parser))
+		return err_set(-ENOMEM, "reading YAML");
+	yaml_parser_set_input(&values->parser, values_read, values);
+	values->before = values->lines;
+	return 0;
+}
+
+/* Goes to the next mark of a document after bad syntax. Returns: FOUND; NOT_FOUND; errors. */
+static int values_find_mark(struct yaml_values *values)
+{
+	const yaml_parser_t *parser = &values->parser;
+	/* The mark may be the bad syntax: it ends an open bracket. */
+	bool is_met = values->begins && !values->continues && !parser->problem_mark.column &&
+		      parser->error != YAML_READER_ERROR && values->lines > values->before + 1;
+	struct bytes line;
+	int r = 0;
+
+	while (r == 0 && !is_met) {
+		r = values_take_line(values, sizeof(values->text), &line);
+		if (r == 0 && !line.size)
+			return NOT_FOUND;
+		is_met = r == 0 && values->begins && !values->continues;
+	}
+	if (r < 0)
+		return r;
+	values->at -= values->given; /* libyaml takes it again */
+	values->lines--;
+	return FOUND;
+}
+
+/* Names the document with bad syntax, the error R, if another one follows. Returns: 0; R. */
+static int values_go_on(struct yaml_values *values, int r)
+{
+	struct err_kept why;
+	size_t line = values_line(values);
+
+	err_keep(&why);
+	int found = values_find_mark(values);
+	if (found < 0)
+		return found;
+	err_restore(&why);
+	if (found == NOT_FOUND)
+		return r;
+	values->value = (struct yaml_value){.line = line, .error = r};
+	err_keep(&values->why);
+	values->out = &values->document;
+	values->base = values->n_pairs = 0;
+	buf_reset(&values->item);
+	r = values_give(values, &values->document);
+	values_close_parser(values);
+	return r < 0 ? r : values_open_parser(values);
+}
+
+int yaml_values(const struct yaml_values_options *options, size_t *ret_line)
+{
+	AUTO_FREE struct yaml_values *values = calloc(1, sizeof(*values));
+
+	*ret_line = 0;
+	if (!values)
+		return err_set(-ENOMEM, "reading YAML");
+	values->options = options;
+	buf_init(&values->document, options->value_max);
+	buf_init(&values->item, options->value_max);
+	values->out = &values->document;
+	int r = values_open_parser(values);
+	bool bad = true;
+	while (r == 0 && bad) {
+		r = values_documents(values);
+		*ret_line = values_line(values);
+		bad = r == ERR_SYNTAX && values->parser.error != YAML_NO_ERROR;
+		if (bad)
+			r = values_go_on(values, r);
+	}
+	values_close_parser(values);
 	values_copies_clear(values);
 	free(values->copies);
 	free(values->pairs);
 	buf_release(&values->document);
 	buf_release(&values->item);
-	yaml_event_delete(&values->event);
-	yaml_parser_delete(&values->parser);
 	return r;
 }

@@ -5,7 +5,7 @@
  * one, then the List with items: null. So only one object is in memory.
  *
  * Aliases are copied, up to 16 MiB a document; merge keys and tags are refused. An object that
- * can't be read does not end the stream, bad syntax does.
+ * can't be read does not end the stream; after bad syntax it goes on at the next "---".
  */
 #ifndef COMMON_VALUE_YAML_VALUES_H
 #define COMMON_VALUE_YAML_VALUES_H

@@ -357,6 +357,11 @@ FAULTS = {  # text, words in the error, the remaining pods
     "nameless.yaml": (yaml.safe_dump_all([pod("a"), {**pod("x"), "metadata": {"generateName": "x-"}}]),
                       r'nameless.yaml:12" error="it has no name"', ["a"]),
     "latin.yaml": (yaml.safe_dump(pod("a")) + "---\nname: \udce9\n", r"latin.yaml:\d+.*UTF-8", ["a"]),
+    "escape.yaml": ("---\n".join(yaml.safe_dump(pod(name)) for name in "ab") + "---\nkind: ConfigMap\ndata: {x: '\033[31m'}\n---\n" + yaml.safe_dump(pod("c")),
+                    r'escape.yaml:24" error="control characters', ["a", "b", "c"]),
+    "open.yaml": (yaml.safe_dump(pod("a")) + "---\nkind: [x\nmetadata: {}\n---\n" + yaml.safe_dump(pod("b")),
+                  r"open.yaml:1[234]", ["a", "b"]),
+    "close.yaml": ("}\n--- # a\n" + yaml.safe_dump(pod("a")), r"close.yaml:1\"", ["a"]),
     "merge.yaml": ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {<<: {a: b}}\n---\n" + yaml.safe_dump(pod("a")),
                    r"merge.yaml:1.*merge key", ["a"]),
 }
