@@ -48,7 +48,8 @@ struct watch_args {
 static const struct option_spec watch_options[] = {
 	{'o', "output", OPTION_TEXT, AT(output), "FORMAT", WATCH_FORMATS_TEXT, WATCH_FORMATS_WORDS},
 	{0, "output-watch-events", OPTION_FLAG, AT(types), NULL,
-		"table and name: print the type of each event also"},
+		"print the type of each event also; yaml, jsonpath and custom columns are then of "
+		"{type, object}"},
 	{0, "no-initial", OPTION_FLAG, AT(no_initial), NULL, "begin with the changes from now on"},
 	{0, "watch-only", OPTION_FLAG, AT(no_initial), NULL, "the same, as kubectl calls it"},
 	{'w', "watch", OPTION_FLAG, AT(watch), NULL,

@@ -69,7 +69,7 @@ struct watch_print_event {
 
 struct watch_print {
 	enum watch_format format;
-	bool types; /* table and name: print the type, and SYNC and LAPPED also */
+	bool types; /* print the type; in table and name SYNC and LAPPED also */
 	bool more;  /* YAML: a document was printed */
 	char singular[256];
 	struct object_table_args object_table_args;

@@ -77,18 +77,40 @@ static int watch_print_json(const struct watch_print_event *event, struct buf *o
 	return r < 0 ? r : buf_error(out);
 }
 
+/* Sets *BODY to {type, object} with the object *BODY, in ROOM, if types are to be printed: what
+ * kubectl prints then. */
+static int watch_print_wrap(const struct watch_print *print, const struct watch_print_event *event,
+	struct buf *room, struct bytes *body)
+{
+	if (!print->types)
+		return 0;
+	size_t opened = value_open_map(room);
+
+	value_put_string(room, BYTES_LIT("object"));
+	buf_bytes_put(room, *body);
+	value_put_string(room, BYTES_LIT("type"));
+	value_put_string(room, bytes_str(event->type));
+	value_close(room, opened, 2);
+	*body = buf_bytes(room);
+	return buf_error(room);
+}
+
 /* Appends the object as a YAML document, without managed fields, as kubectl does. */
 static int watch_print_yaml(
 	struct watch_print *print, const struct watch_print_event *event, struct buf *out)
 {
-	CLEANUP(buf_release) struct buf less = BUF_INIT, sorted = BUF_INIT;
+	CLEANUP(buf_release) struct buf less = BUF_INIT, sorted = BUF_INIT, wrapped = BUF_INIT;
 
 	if (!event->object)
 		return 0;
 	struct bytes body = event->object->body;
 	int r = omit_member(body, "metadata", "managedFields", &less);
+	if (r == FOUND)
+		body = buf_bytes(&less);
 	if (r >= 0)
-		r = value_sort(r == FOUND ? buf_bytes(&less) : body, VALUE_ORDER_YAML, &sorted);
+		r = watch_print_wrap(print, event, &wrapped, &body);
+	if (r == 0)
+		r = value_sort(body, VALUE_ORDER_YAML, &sorted);
 	if (r < 0)
 		return r;
 	buf_str(out, print->more ? "---\n" : "");
@@ -100,15 +122,19 @@ static int watch_print_yaml(
 static int watch_print_chosen(
 	struct watch_print *print, const struct watch_print_event *event, struct buf *out)
 {
+	CLEANUP(buf_release) struct buf wrapped = BUF_INIT;
 	struct print *chosen = &print->chosen;
 
 	if (!event->object)
 		return 0;
-	if (chosen->columns)
-		return columns_row(chosen->columns, event->object->body, &chosen->table, out);
-	int r = template_begin(chosen->template, false);
+	struct bytes body = event->object->body;
+	int r = watch_print_wrap(print, event, &wrapped, &body);
+	if (r == 0 && chosen->columns)
+		return columns_row(chosen->columns, body, &chosen->table, out);
 	if (r == 0)
-		r = template_object(chosen->template, event->object->body);
+		r = template_begin(chosen->template, false);
+	if (r == 0)
+		r = template_object(chosen->template, body);
 	return r < 0 ? r : template_end(chosen->template, "", out);
 }
 

@@ -97,6 +97,11 @@ def test_get_w_is_a_watch(filled, store, simulator):
     assert text == "a:node-with-a-long-name\nb:\n", "each object is a document of its own"
     rows = words(filled("pods", "-w", "--count", "2", "-o", "custom-columns=NAME:.metadata.name,APP:.metadata.labels.app"))
     assert rows == [["NAME", "APP"], ["a", "x"], ["b", "<none>"]]
+    events = lambda form: filled("pods", "b", "-w", "--count", "1", "--output-watch-events", "-n", "web", "-o", form)
+    assert events("jsonpath={.type}:{.object.metadata.name}") == "ADDED:b", "kubectl's templates are of the event"
+    assert words(events("custom-columns=T:.type,N:.object.metadata.name")) == [["T", "N"], ["ADDED", "b"]]
+    text = events("yaml")
+    assert text.startswith("object:\n  apiVersion: v1\n") and text.endswith("\ntype: ADDED\n"), text
     quiet = store.follower("get", "pods", "-w", "--output-watch-events", "-n", "web")
     eventually(lambda: "b" in quiet.out)
     simulator.delete("pods", "web/b")
