@@ -422,14 +422,11 @@ static void machine_on_alive(struct feed_machine *m, const struct feed_input *in
 		machine_set_phase(m, m->listed ? FEED_SYNCED : FEED_LISTING);
 }
 
-static void machine_fail_page(struct feed_machine *m, const struct feed_input *in, const char *why)
+/* Refuses an answer: the session reports it, and comes back with FEED_ON_FAILED. */
+static void machine_refuse(struct feed_machine *m, const char *why)
 {
-	struct status status;
-	struct feed_input failed = *in;
-
-	status_set(FAILURE_PROTOCOL, why, &status);
-	failed.status = &status;
-	machine_list_failed(m, &failed);
+	m->action.what = FEED_DO_FAIL;
+	m->action.why = why;
 }
 
 /* Takes the RV of the list's first page or of the stream's end mark. Returns false if the action is
@@ -442,7 +439,7 @@ static bool machine_take_list_rv(struct feed_machine *m, const struct feed_input
 		return false;
 	}
 	if (!machine_set_text(&m->list_rv, in->rv)) {
-		machine_fail_page(m, in, "a resourceVersion of more than 1 kB");
+		machine_refuse(m, "the list has a resourceVersion of more than 1 kB");
 		return false;
 	}
 	return true;
@@ -467,9 +464,9 @@ static void machine_on_page(struct feed_machine *m, const struct feed_input *in)
 		machine_finish(m, false);
 	else if (bytes_equal(in->continue_, buf_bytes(&m->continue_)) ||
 		 m->empty_pages > EMPTY_PAGES_MAX || ++m->pages > PAGES_MAX)
-		machine_fail_page(m, in, "the pages of the list do not come to an end");
+		machine_refuse(m, "the pages of the list do not come to an end");
 	else if (!machine_set_text(&m->continue_, in->continue_))
-		machine_fail_page(m, in, "a continue token of more than 64 kB");
+		machine_refuse(m, "the list has a continue token of more than 64 kB");
 	else
 		machine_list(m, in);
 }

@@ -79,6 +79,7 @@ enum feed_do {
 	FEED_DO_FINISH_LIST, /* delete objects missing in the list, then LIST_END with rv */
 	FEED_DO_WATCH,       /* rv, timeout_s */
 	FEED_DO_WAIT,        /* for FEED_ON_TICK at until_ns, or (UINT64_MAX) for FEED_ON_RESUME */
+	FEED_DO_FAIL,        /* why: the answer is of no use; FEED_ON_FAILED comes next */
 	FEED_DO_ROLLED_BACK, /* the server's etcd was restored to an older state */
 	FEED_DO_MAX
 };
@@ -89,6 +90,7 @@ struct feed_action {
 	enum feed_do what;
 	const char *rv;
 	const char *continue_; /* "": the first page */
+	const char *why;       /* FAIL: a sentence, for ever */
 	uint32_t limit;
 	uint32_t timeout_s;
 	uint64_t until_ns;

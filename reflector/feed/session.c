@@ -305,6 +305,10 @@ void session_perform(struct session *session, const struct feed_action *action)
 		return;
 	if (!action->keep)
 		session_let_go(session);
+	if (action->what == FEED_DO_FAIL) {
+		session_fail_with(session, FAILURE_PROTOCOL, action->why);
+		return;
+	}
 	session_set_action(session, action);
 	switch (action->what) {
 	case FEED_DO_RESOLVE:
@@ -345,6 +349,7 @@ void session_perform(struct session *session, const struct feed_action *action)
 	case FEED_DO_NOTHING:
 	case FEED_DO_QUEUE:
 	case FEED_DO_WAIT:
+	case FEED_DO_FAIL:
 	case FEED_DO_MAX:
 		break;
 	}

@@ -87,6 +87,24 @@ def test_c05_a_list_without_a_version_is_refused(simulator, store):
     assert {"resourceVersion" in q for q in queries(simulator, "watch")} == {True}
 
 
+@pytest.mark.parametrize("metadata, words", [
+    ({"resourceVersion": "7" * 1100}, "a resourceVersion of more than 1 kB"),
+    ({"resourceVersion": "7", "continue": "same"}, "the pages of the list do not come to an end"),
+    ({"resourceVersion": "7", "continue": "t" * 70_000}, "a continue token of more than 64 kB"),
+])
+def test_a_list_that_is_of_no_use_is_named(simulator, store, metadata, words):
+    simulator.put("pods", pod("a"))
+    simulator.fault(verb="list", resource="pods", body=json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": []}))
+    _, reflector = store.configure(whole("pods"), backoff={"min": "100ms", "max": "300ms"}).daemons()
+    reflector.wait_log(f"feed_failed .*{words}")
+    failed = eventually(lambda: (row := store.feed_status("pods"))["retries"] > 2 and row)
+    assert words in failed["lastError"], failed
+    assert reflector.log.count("feed_failed") == 1, "once"
+    simulator.clear_faults()
+    store.wait_equal(simulator, "pods")
+    assert not store.feed_status("pods")["lastError"]
+
+
 def test_c06_readers_see_nothing_before_the_first_list_is_complete(simulator, store):
     """Until the first list is complete, readers get an error and no object."""
     simulator.create("pods", 60)

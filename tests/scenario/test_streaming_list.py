@@ -120,15 +120,16 @@ def test_c50_an_interrupted_stream_shows_nothing_and_starts_over(simulator, stor
     store.verify()
 
 
-def test_c51_streams_without_an_end_bookmark_are_replaced_by_a_list(simulator, store):
+@pytest.mark.parametrize("end, words", [("", "initial events"), (mark("7" * 1100), "a resourceVersion of more than 1 kB")], ids=["none", "long"])
+def test_c51_streams_without_an_end_bookmark_are_replaced_by_a_list(simulator, store, end, words):
     """Otherwise a server or a proxy without the end bookmark would be asked for streams for ever."""
     simulator.put("pods", [pod("a"), pod("b")])
-    body = "".join(event("ADDED", obj) for obj in simulator.truth("pods").values())
+    body = "".join(event("ADDED", obj) for obj in simulator.truth("pods").values()) + end
     simulator.fault(path="sendInitialEvents", resource="pods", body=body)
     _, reflector = store.start(simulator, whole("pods"), **QUICK)
     simulator.wait_watching("pods")
     assert verbs(simulator) == ["stream", "stream", "stream", "list", "watch"]
-    assert "initial events" in reflector.log
+    assert words in reflector.log
     store.verify()
 
 

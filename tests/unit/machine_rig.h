@@ -72,6 +72,7 @@ static const char *const do_names[FEED_DO_MAX] = {
 	[FEED_DO_FINISH_LIST] = "finish-list",
 	[FEED_DO_WATCH] = "watch",
 	[FEED_DO_WAIT] = "wait",
+	[FEED_DO_FAIL] = "fail",
 	[FEED_DO_ROLLED_BACK] = "rolled-back",
 };
 

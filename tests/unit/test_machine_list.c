@@ -115,7 +115,10 @@ Test(machine, c10_an_empty_page_with_a_token_is_followed_but_not_for_ever)
 	}
 	page.continue_ = BYTES_LIT("last");
 	step(page);
-	cr_assert_eq(run.action.what, FEED_DO_WAIT);
+	cr_assert_eq(run.action.what, FEED_DO_FAIL);
+	cr_assert_str_eq(run.action.why, "the pages of the list do not come to an end");
+	PLAY({FEED_ON_FAILED, .kind = FAILURE_PROTOCOL, .what = FEED_DO_WAIT, .least_ms = 800,
+		.most_ms = 1600});
 }
 
 Test(machine, c15_a_list_that_timed_out_is_asked_for_again_as_it_was)
@@ -160,6 +163,7 @@ Test(machine, c09_pages_that_never_end_are_given_up)
 	start("", false);
 	PLAY({FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
 		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
-		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_WAIT, .least_ms = 800,
+		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_FAIL},
+		{FEED_ON_FAILED, .kind = FAILURE_PROTOCOL, .what = FEED_DO_WAIT, .least_ms = 800,
 			.most_ms = 1600});
 }
