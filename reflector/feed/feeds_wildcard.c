@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "common/err.h"
+#include "common/log.h"
 #include "common/proc.h"
 #include "common/stats.h"
 #include "reflector/feed/feeds_internal.h"
@@ -275,6 +276,34 @@ static void wildcard_report(struct feeds *feeds)
 	}
 }
 
+static int wildcard_is_excluded(void *arg, const struct resource *resource)
+{
+	const struct entry_resource *word = arg;
+
+	return strcmp(word->plural, resource->plural) == 0 &&
+	       (!word->group || strcmp(word->group, resource->group) == 0);
+}
+
+/* Warns of words in W's `exclude` that name nothing: a misspelt one would let Secrets in. */
+static void wildcard_check_excluded(struct feeds *feeds, const struct configured_feed *w)
+{
+	for (size_t i = 0; i < w->wildcard->n_exclude; i++) {
+		char name[CONFIG_FULL_NAME_SIZE];
+		struct entry_resource word = {.plural = name};
+
+		(void)snprintf(name, sizeof(name), "%s", w->wildcard->exclude[i]);
+		char *dot = strchr(name, '.');
+		if (dot) {
+			*dot = '\0';
+			word.group = dot + 1;
+		}
+		if (!discovery_each(feeds->shared.discovery, wildcard_is_excluded, &word))
+			LOG(feed_unresolved, .feed = w->entry.name,
+				.resource = w->wildcard->exclude[i],
+				.error = "the server has no such resource to exclude");
+	}
+}
+
 /* ---- turns -------------------------------------------------------------- */
 
 /* Shows the error and asks discovery again after a growing pause. */
@@ -341,8 +370,11 @@ int wildcard_due(struct feeds *feeds)
 	}
 	if (r >= 0)
 		wildcard_report(feeds);
-	for (size_t i = 0; r >= 0 && i < feeds->n_wildcards; i++)
+	for (size_t i = 0; r >= 0 && i < feeds->n_wildcards; i++) {
+		if (!feeds->wildcards[i].verified) /* once for each configuration */
+			wildcard_check_excluded(feeds, &feeds->wildcards[i]);
 		feeds->wildcards[i].verified = feeds->names_changed = true;
+	}
 	return r < 0 ? r : 0;
 }
 

@@ -2,6 +2,7 @@
 """Wildcards in kinf.yaml make a feed for each of many resources; `whenGone` decides about the
 objects of a resource lost by the server."""
 
+import re
 import signal
 
 import pytest
@@ -108,7 +109,7 @@ def test_a_group_wildcard_leaves_out_excluded_and_separately_configured_resource
         simulator.put(f"{plural}.{GROUP}", [custom(plural, "a"), {**custom(plural, "b"), "x": 1}])
     simulator.add_kind(group=GROUP, version="v1", resource="spheres", kind="Sphere", namespaced=False)
     mine = {"resource": "gea", "name": "mine", "fieldSelector": "metadata.name=b"}
-    store.configure({"resource": f"*.{GROUP}", "exclude": ["gizmos"], "objects": "metadata"}, mine, **QUICK)
+    store.configure({"resource": f"*.{GROUP}", "exclude": ["gizmos", f"gizmoz.{GROUP}"], "objects": "metadata"}, mine, **QUICK)
     reflector = store.daemons()[1]
     wait_feeds(store, {f"gadgets.{GROUP}", f"spheres.{GROUP}", "mine"})
     assert names_of(store, "mine") == ["web/b"] and "x" in store.objects("mine")["web/b"]
@@ -123,6 +124,8 @@ def test_a_group_wildcard_leaves_out_excluded_and_separately_configured_resource
     assert feeds_of(store)[f"gadgets.{GROUP}"]["id"] != gadgets, "a feed of one namespace is another feed"
     assert names_of(store, "gears") == ["web/a", "web/b"]
     assert len([line for line in reflector.log.splitlines() if "failed" in line]) == 0, reflector.log
+    unknown, = re.findall(r"feed_unresolved .*", reflector.log)
+    assert f'resource="gizmoz.{GROUP}"' in unknown, "a word that excludes nothing is named, once"
 
 
 def test_a_wildcard_without_resources_is_reported_once(simulator, store):
