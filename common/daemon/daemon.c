@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/check.h"
@@ -152,7 +153,10 @@ bool daemon_reload(struct daemon *d)
 {
 	struct config *config = NULL;
 	config_note_file(d->config);
-	int r = config_load(&d->flags, &config);
+	/* Opening a pipe would wait. */
+	int r = S_ISFIFO(d->config->file_read.st_mode)
+			? err_say(ERR_CONFIG, "'%s' is a pipe: name a file", d->config->file)
+			: config_load(&d->flags, &config);
 
 	d->reload = false;
 	if (r >= 0 && d->config->n_feeds)

@@ -128,6 +128,12 @@ static int reload(struct daemon *daemon)
 	cr_assert_eq(daemon->config->n_feeds, 2);
 	cr_assert(strstr(page_of(daemon).error, "kinf.yaml:1: feeds"), "%s", page_of(daemon).error);
 
+	cr_assert_eq(unlink(scratch_path("kinf.yaml")), 0);
+	cr_assert_eq(mkfifo(scratch_path("kinf.yaml"), 0600), 0);
+	cr_assert_not(daemon_reload(daemon));
+	cr_assert(strstr(page_of(daemon).error, "is a pipe"), "%s", page_of(daemon).error);
+	cr_assert_eq(unlink(scratch_path("kinf.yaml")), 0);
+
 	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
 	cr_assert(daemon_reload(daemon));
 	cr_assert_str_eq(page_of(daemon).error, "");
