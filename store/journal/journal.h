@@ -333,12 +333,12 @@ int journal_walk_open(
 int journal_walk_open_checked(struct journal *journal, struct txn *txn, uint64_t from,
 	uint64_t horizon, uint64_t end, struct journal_walk **ret_walk);
 /* FOUND; END; ERR_CORRUPT: a record is unreadable, its header is damaged, or a checked walk lacks
- * it. */
+ * it, and goes no further. */
 int journal_walk_next(struct journal_walk *walk, struct record *ret_record);
 /* Steps to the next readable record. FOUND; END; ERR_CORRUPT: there is none. */
 int journal_walk_next_sound(struct journal_walk *walk, struct record *ret_record);
-/* Returns the seq of the last step's record, unreadable (ERR_CORRUPT) or missing ones included: the
- * last of several. The next step goes on after it. */
+/* Returns the seq of the last step's record, an unreadable one (ERR_CORRUPT) included. The next
+ * step goes on after it. */
 uint64_t journal_walk_seq(const struct journal_walk *walk);
 void journal_walk_close(struct journal_walk **walk);
 

@@ -114,26 +114,11 @@ static void walk_look_ahead(struct journal_walk *walk)
 	walk->lead = walk->step = 0; /* no more is announced */
 }
 
-/* Makes the walk begin at SEQ, with a new cursor: the old one stands in a damaged tree. */
-static int walk_restart(struct journal_walk *walk, uint64_t seq)
+/* Reports the records before END as missing. The walk stays before them. */
+static int walk_lacks(const struct journal_walk *walk, uint64_t end)
 {
-	cursor_close(&walk->cursor);
-	walk->started = false;
-	walk->from = seq;
-	return cursor_open(walk->txn, DB_LOG, &walk->cursor);
-}
-
-/* Reports the records before FOUND_SEQ as missing; the step ends at the last of them. */
-static int walk_lacks(struct journal_walk *walk, uint64_t found_seq)
-{
-	uint64_t first = walk_due(walk);
-	int r = walk_restart(walk, found_seq);
-
-	if (r < 0)
-		return r;
-	walk->seq = found_seq - 1;
-	return err_set(ERR_CORRUPT, "the records %" PRIu64 " to %" PRIu64 " are missing", first,
-		walk->seq);
+	return err_set(ERR_CORRUPT, "the records %" PRIu64 " to %" PRIu64 " are missing",
+		walk_due(walk), end - 1);
 }
 
 int journal_walk_next(struct journal_walk *walk, struct record *ret_record)
