@@ -212,19 +212,11 @@ static void processor_obey(struct app *app)
 	pair_close(&app->pair);
 }
 
-static void processor_maintain_replaced(struct app *app)
-{
-	struct replaced_loss loss;
-
-	if (home_maintain_replaced(app->p.home, &loss))
-		LOG(snapshot_given_up, .program = loss.program, .pid = loss.pid, .uid = loss.uid,
-			.snapshots = loss.snapshots, .bytes = loss.bytes);
-}
-
 /* Returns: 0 when the daemon is to stop; the error at its end. */
 static int processor_loop(struct app *app)
 {
 	struct daemon *daemon = app->daemon;
+	struct replaced_loss loss;
 
 	daemon_ready(daemon);
 	while (daemon_tick(daemon) >= 0) {
@@ -232,7 +224,10 @@ static int processor_loop(struct app *app)
 			int r = home_check(app->p.home);
 			if (r < 0)
 				return r;
-			processor_maintain_replaced(app);
+			if (home_maintain_replaced(app->p.home, &loss))
+				LOG(snapshot_given_up, .program = loss.program, .pid = loss.pid,
+					.uid = loss.uid, .snapshots = loss.snapshots,
+					.bytes = loss.bytes);
 		}
 		if (daemon->reload && daemon_reload(daemon)) {
 			app->p.config = daemon->config;

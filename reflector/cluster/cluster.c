@@ -55,13 +55,6 @@ static int cluster_accept(struct cluster *cluster, const char *was, const char *
 	return 0;
 }
 
-static void cluster_reject(struct cluster *cluster, const char *was, const char *text)
-{
-	LOG(cluster_replaced, .was = was, .is = text);
-	cluster->another = true;
-	cluster_answered(cluster);
-}
-
 /* Asks again later. Logs only the first failure in a row. */
 static void cluster_fail(struct cluster *cluster, int result)
 {
@@ -98,7 +91,9 @@ static int cluster_check_identity(struct cluster *cluster, const char *text)
 		return r;
 	if (!identity_is_other(meta.cluster, text))
 		return cluster_accept(cluster, meta.cluster, text);
-	cluster_reject(cluster, meta.cluster, text);
+	LOG(cluster_replaced, .was = meta.cluster, .is = text);
+	cluster->another = true;
+	cluster_answered(cluster);
 	return 0;
 }
 

@@ -278,13 +278,6 @@ static int http_sockets_run(struct http *http)
 	return code ? sockets_multi_error(code) : 0;
 }
 
-static int http_sockets_add(struct http_call *call)
-{
-	CURLMcode code = curl_multi_add_handle(call->http->multi, call->easy);
-
-	return code ? sockets_multi_error(code) : 0;
-}
-
 static int http_sockets_wait(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fds)
 {
 	struct pollfd all[HTTP_FDS_MAX + 2] = {{.fd = http->epoll, .events = POLLIN}};
@@ -371,9 +364,9 @@ static int http_add_waiting(struct http *http)
 			r = 0;
 			continue;
 		}
-		r = http_sockets_add(call);
-		if (r < 0)
-			return r;
+		CURLMcode code = curl_multi_add_handle(http->multi, call->easy);
+		if (code)
+			return sockets_multi_error(code);
 		http_call_set_state(call, CALL_RUNNING);
 		if (one_by_one)
 			r = http_perform(http); /* shows whether the call opens a connection */

@@ -125,14 +125,6 @@ void txn_prefetch(struct txn *txn, uint64_t offset)
 		__builtin_prefetch(map->address + offset + i * CACHE_LINE); /* never faults */
 }
 
-/* Lets the kernel begin to read the missing pages of the SIZE bytes at OFFSET. */
-static void txn_announce(struct txn *txn, uint64_t offset, uint64_t size)
-{
-	CHECK_OBJ(txn, TXN_MAGIC);
-	/* only saves time, whatever its result */
-	(void)posix_fadvise(mapping_fd(txn->map), (off_t)offset, (off_t)size, POSIX_FADV_WILLNEED);
-}
-
 bool txn_reads_by_page(const struct txn *txn)
 {
 	CHECK_OBJ(txn, TXN_MAGIC);
@@ -170,8 +162,10 @@ bool ahead_is_cold(struct ahead *ahead)
 
 void ahead_send(struct ahead *ahead, struct txn *txn)
 {
-	if (ahead->end)
-		txn_announce(txn, ahead->begin, ahead->end - ahead->begin);
+	CHECK_OBJ(txn, TXN_MAGIC);
+	if (ahead->end) /* only saves time, whatever its result */
+		(void)posix_fadvise(mapping_fd(txn->map), (off_t)ahead->begin,
+			(off_t)(ahead->end - ahead->begin), POSIX_FADV_WILLNEED);
 	ahead->end = 0;
 }
 

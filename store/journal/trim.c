@@ -41,13 +41,6 @@ static int trim_note(struct slice *slice, uint32_t feed, uint64_t seq, struct by
 	return row ? feed_row_set_trimmed(row, seq, rv) : 0;
 }
 
-static void trim_stop_at_removed(struct slice *slice, uint32_t feed, uint64_t seq, uint64_t size)
-{
-	slice->removed_feed = feed;
-	slice->removed_seq = seq;
-	slice->removed_size = size;
-}
-
 /* Never less than nothing: a wrong count must not become a huge one. */
 static void trim_pass(struct slice *slice, uint64_t seq, uint64_t size)
 {
@@ -83,7 +76,9 @@ static int trim_walk(struct slice *slice)
 			return err_set(ERR_CORRUPT, "the log ends before %" PRIu64,
 				journal->meta.next_seq);
 		if (record.type == RECORD_FEED_REMOVED) {
-			trim_stop_at_removed(slice, record.feed, record.seq, record.stored.size);
+			slice->removed_feed = record.feed;
+			slice->removed_seq = record.seq;
+			slice->removed_size = record.stored.size;
 			return 0;
 		}
 		/* LIST_END's prev is its LIST_BEGIN, already collected. */

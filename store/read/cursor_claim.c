@@ -50,12 +50,6 @@ static void claims_watch_forks(void)
 	forks_watch(claims_before_fork, claims_after_fork, claims_in_child);
 }
 
-static int claim_refuse(const struct stat *st)
-{
-	return err_say(-EPERM, "it belongs to user %u: run as that user, or name another cursor",
-		(unsigned)st->st_uid);
-}
-
 /* Opens and locks the file. Refuses a file not this user's alone before anything is written into
  * it: others may write to the directory. Other users can't open the file: their read lock would
  * keep the next follower out. Returns: 0; AGAIN: its former follower removed it meanwhile;
@@ -73,7 +67,9 @@ static int claim_lock_once(int directory, const char *file, int *ret_fd)
 			     : error == EACCES &&
 				       fstatat(directory, file, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (known && st.st_uid != geteuid())
-		return claim_refuse(&st);
+		return err_say(-EPERM,
+			"it belongs to user %u: run as that user, or name another cursor",
+			(unsigned)st.st_uid);
 	if (fd < 0)
 		return err_set(-error, "opening '%s'", file);
 	if (!known || !S_ISREG(st.st_mode) || st.st_nlink > 1)
