@@ -57,8 +57,8 @@ static int advice_search(struct snapshot *snapshot, const struct snapshot_feed *
 	do {
 		*search = (struct advice_search){.path = path_text(path)};
 		advice_name(search, ++number);
-		int r = index_each_definition(snapshot_index(snapshot),
-			snapshot_index_txn(snapshot), feed->definition.id, advice_note, search);
+		int r = snapshot_each_definition(
+			snapshot, feed->definition.id, advice_note, search);
 		if (r < 0)
 			return r;
 	} while (search->has_name && !search->has_path);

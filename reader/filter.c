@@ -80,8 +80,8 @@ int filter_find_indexes(struct filter *filter, struct snapshot *snapshot,
 
 		if (!feed->index.feed)
 			return AGAIN;
-		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-			feed->definition.id, filter_add_definition, &search);
+		r = snapshot_each_definition(
+			snapshot, feed->definition.id, filter_add_definition, &search);
 		if (r < 0)
 			return r;
 		if (!search.found)

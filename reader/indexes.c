@@ -236,14 +236,13 @@ static int definition_give(void *arg, const struct index_definition *definition)
 		return 0;
 	/* If an earlier feed has a definition of this name, it was given out already. */
 	for (size_t i = 0; i < walk->feed && r == 0; i++)
-		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-			walk->set->feeds[i].definition.id, definition_is_named,
-			(void *)(uintptr_t)definition->name);
+		r = snapshot_each_definition(snapshot, walk->set->feeds[i].definition.id,
+			definition_is_named, (void *)(uintptr_t)definition->name);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	for (size_t i = walk->feed; i < walk->set->n && r == 0; i++)
-		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-			walk->set->feeds[i].definition.id, totals_add_definition, &totals);
+		r = snapshot_each_definition(snapshot, walk->set->feeds[i].definition.id,
+			totals_add_definition, &totals);
 	if (r == 0 && totals.gather) {
 		r = values_give_sums(&all, &count);
 		totals.values = different;
@@ -265,8 +264,7 @@ int kinf_index_list(struct kinf_snapshot *snapshot, const char *feed, kinf_index
 	if (r == 0)
 		r = feed_set_get_named(snapshot, feed, &walk.set);
 	for (; r == 0 && walk.feed < walk.set->n; walk.feed++)
-		r = index_each_definition(snapshot_index(snapshot->snapshot),
-			snapshot_index_txn(snapshot->snapshot),
+		r = snapshot_each_definition(snapshot->snapshot,
 			walk.set->feeds[walk.feed].definition.id, definition_give, &walk);
 	return kinf_result_of(snapshot, r);
 }

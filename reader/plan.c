@@ -61,9 +61,8 @@ static int plan_asked(struct snapshot *snapshot, const struct snapshot_feed *fee
 			snapshot, feed->definition.id, term->index, &definition);
 
 		if (r == NOT_FOUND) {
-			r = index_each_definition(snapshot_index(snapshot),
-				snapshot_index_txn(snapshot), feed->definition.id, plan_note_name,
-				&names);
+			r = snapshot_each_definition(
+				snapshot, feed->definition.id, plan_note_name, &names);
 			if (r >= 0)
 				r = err_say(ERR_NO_INDEX, "feed '%s' has no index '%s'; it has: %s",
 					feed->definition.name, term->index, names.text);
@@ -147,9 +146,8 @@ static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *fe
 
 		if (!plan_may_use_index(need))
 			continue;
-		int r = index_each_definition(snapshot_index(snapshot),
-			snapshot_index_txn(snapshot), feed->definition.id, plan_is_index_of,
-			&search);
+		int r = snapshot_each_definition(
+			snapshot, feed->definition.id, plan_is_index_of, &search);
 		if (r < 0)
 			return r;
 		if (r == 0)
@@ -280,8 +278,8 @@ int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed,
 		return r;
 	r = terms_new(&plan->on_body);
 	if (r == 0)
-		r = index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-			feed->definition.id, plan_add_on_body, &search);
+		r = snapshot_each_definition(
+			snapshot, feed->definition.id, plan_add_on_body, &search);
 	return r;
 }
 

@@ -236,8 +236,8 @@ int sorted_walk(struct sorted *sorted, const struct candidates *candidates, size
 
 	if (path_is_plural(sorted->query->sort_path) || !order_is_cheaper(&order))
 		return NOT_FOUND;
-	int r = index_each_definition(
-		order.index, order.txn, order.feed->definition.id, order_is_index, &order);
+	int r = snapshot_each_definition(
+		sorted->snapshot, order.feed->definition.id, order_is_index, &order);
 	if (r < 0)
 		return r;
 	r = order.definition ? order_offer_all(&order) : NOT_FOUND;

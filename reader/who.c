@@ -247,8 +247,8 @@ static int who_find_index(struct who *who, struct who_index *index)
 
 	if (r != 0 || !set->n)
 		return r < 0 ? r : 0;
-	return index_each_definition(snapshot_index(snapshot), snapshot_index_txn(snapshot),
-		set->feeds[0].definition.id, who_is_index_of, index);
+	return snapshot_each_definition(
+		snapshot, set->feeds[0].definition.id, who_is_index_of, index);
 }
 
 /* Gives the pods with the value; TERM: its index, NULL: all are read. */

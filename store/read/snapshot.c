@@ -81,6 +81,7 @@ static int snapshot_begin(struct snapshot *s)
 
 	if (r == 0)
 		r = index_meta(s->pair->index, s->index_txn, &s->index);
+	s->has_definitions = false;
 	if (r < 0)
 		return r;
 	/* The feeds' rows change only with `taken`. It is compared as well: LMDB may give a tree
@@ -430,6 +431,7 @@ void snapshot_close(struct snapshot **snapshot)
 	}
 	taken_detach(&s->taken);
 	free(s->feeds);
+	free(s->definitions);
 	s->magic = 0;
 	free(s);
 	*snapshot = NULL;

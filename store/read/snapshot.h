@@ -217,6 +217,11 @@ int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret
  * ERR_CORRUPT. */
 int snapshot_check_record(struct snapshot *snapshot, const struct record *record);
 
+/* Calls FN for the feed's definitions by id, until it returns non-zero; all are read once for each
+ * snapshot. They live while the snapshot is held. */
+int snapshot_each_definition(
+	struct snapshot *snapshot, uint32_t feed, index_definition_fn *fn, void *arg);
+
 /* Finds a definition in use by name; its texts point into the snapshot. Returns: FOUND;
  * NOT_FOUND (the caller lists the names); AGAIN: it is being filled. */
 int snapshot_definition(struct snapshot *snapshot, uint32_t feed, const char *name,

@@ -70,6 +70,9 @@ struct snapshot {
 	struct index_feed *feeds; /* by id; read again when the index has changed */
 	size_t n_feeds, feeds_room;
 	uint64_t feeds_txn, feeds_taken;
+	struct index_definition *definitions; /* by feed, then id */
+	size_t n_definitions, definitions_room;
+	bool has_definitions;          /* they were read since it was taken */
 	uint64_t oldest;               /* the smallest visible(feed) */
 	bool torn;                     /* snapshot_is_torn() */
 	struct hints *hints;           /* the table found last; NULL: none */

@@ -3,8 +3,10 @@
 #include "store/read/snapshot.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/array.h"
 #include "common/check.h"
 #include "common/err.h"
 #include "store/read/snapshot_internal.h"
@@ -258,6 +260,51 @@ int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret
 
 /* ---- definitions -------------------------------------------------------- */
 
+static int snapshot_add_definition(void *arg, const struct index_definition *definition)
+{
+	struct snapshot *s = arg;
+
+	return ARRAY_ADD(s->definitions, s->n_definitions, s->definitions_room, *definition,
+		"the definitions of a snapshot");
+}
+
+static int snapshot_compare_definitions(const void *a, const void *b)
+{
+	const struct index_definition *x = a, *y = b;
+
+	return x->feed != y->feed ? (x->feed > y->feed) - (x->feed < y->feed)
+				  : (x->id > y->id) - (x->id < y->id);
+}
+
+/* Reads those of all feeds, as the index has them by id. */
+static int snapshot_read_definitions(struct snapshot *s)
+{
+	s->n_definitions = 0;
+	int r = index_each_definition(s->pair->index, s->index_txn, 0, snapshot_add_definition, s);
+
+	if (r < 0)
+		return r;
+	if (s->n_definitions)
+		qsort(s->definitions, s->n_definitions, sizeof(*s->definitions),
+			snapshot_compare_definitions);
+	s->has_definitions = true;
+	return 0;
+}
+
+int snapshot_each_definition(
+	struct snapshot *snapshot, uint32_t feed, index_definition_fn *fn, void *arg)
+{
+	const struct snapshot *s = snapshot_active(snapshot);
+	int r = s->has_definitions ? 0 : snapshot_read_definitions(snapshot);
+
+	if (r < 0)
+		return r;
+	for (size_t i = ARRAY_PLACE(s->definitions, s->n_definitions, .feed, feed);
+		r == 0 && i < s->n_definitions && s->definitions[i].feed == feed; i++)
+		r = fn(arg, &s->definitions[i]);
+	return r;
+}
+
 struct snapshot_search {
 	const char *name;
 	struct index_definition definition;
@@ -278,10 +325,8 @@ static int snapshot_match_definition(void *arg, const struct index_definition *d
 int snapshot_definition(struct snapshot *snapshot, uint32_t feed, const char *name,
 	struct index_definition *ret_definition)
 {
-	const struct snapshot *s = snapshot_active(snapshot);
 	struct snapshot_search search = {.name = name, .result = NOT_FOUND};
-	int r = index_each_definition(
-		s->pair->index, s->index_txn, feed, snapshot_match_definition, &search);
+	int r = snapshot_each_definition(snapshot, feed, snapshot_match_definition, &search);
 
 	if (r < 0)
 		return r;
