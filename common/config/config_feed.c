@@ -55,6 +55,19 @@ static int config_add_namespace(
 	return config_append(&feed->namespaces, &feed->n_namespaces, text);
 }
 
+/* Parses a path for a list of lines, as the store keeps them. */
+static int config_parse_path(
+	const struct config_place *place, const char *text, struct path **ret_path)
+{
+	int r = path_parse(text, ret_path);
+
+	if (r < 0)
+		return config_refuse_code(place, r);
+	return strchr(path_text(*ret_path), '\n')
+		       ? config_refuse(place, "must not have a line break within a field path")
+		       : 0;
+}
+
 static int config_add_drop(
 	const struct config_place *place, const char *text, struct config_feed *feed)
 {
@@ -63,9 +76,9 @@ static int config_add_drop(
 		"metadata.namespace", "metadata.resourceVersion", "metadata.uid"};
 	CLEANUP(path_free) struct path *path = NULL;
 
-	int r = path_parse(text, &path);
+	int r = config_parse_path(place, text, &path);
 	if (r < 0)
-		return config_refuse_code(place, r);
+		return r;
 	if (!path_is_plain(path))
 		return config_refuse(place,
 			"'%s': only paths of plain keys can be dropped, without [*] or [0]", text);
@@ -175,9 +188,8 @@ int config_add_index_path(
 
 	if (index->n_paths == COMPOUND_MAX)
 		return config_refuse(place, "at most %d paths in one index", COMPOUND_MAX);
-	int r = path_parse(text, &path);
-	return r < 0 ? config_refuse_code(place, r)
-		     : config_append(&index->paths, &index->n_paths, path_text(path));
+	int r = config_parse_path(place, text, &path);
+	return r < 0 ? r : config_append(&index->paths, &index->n_paths, path_text(path));
 }
 
 /* An index has one path or a list of them. */

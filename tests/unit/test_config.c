@@ -253,6 +253,11 @@ Test(config, each_key_of_a_feed_wrong_in_turn)
 			"plain keys can be dropped, without [*] or [0]"},
 		{FEED "drop: [.metadata.uid]", "k.yaml:3: feeds[0].drop[0]: 'metadata.uid' is "
 					       "needed and can't be dropped"},
+		{FEED "drop: [\"a['b\\nc']\"]", "k.yaml:3: feeds[0].drop[0]: must not have a line "
+						"break within a field path"},
+		{FEED "indexes: {nl: [a, \"a['b\\nc']\"]}",
+			"k.yaml:3: feeds[0].indexes.nl[1]: must not have a line break within a "
+			"field path"},
 		{FEED "indexes: [a]", "k.yaml:3: feeds[0].indexes: must be a map from index names "
 				      "to field paths"},
 		{FEED "indexes: {a b: spec.x}",
