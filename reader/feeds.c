@@ -24,6 +24,7 @@ static void feed_set_free(struct feed_set **set)
 		return;
 	free(s->name);
 	free(s->feeds);
+	buf_release(&s->text);
 	free(s);
 }
 
@@ -34,14 +35,33 @@ void feed_sets_release(struct kinf_snapshot *snapshot)
 	free(snapshot->sets);
 	snapshot->sets = NULL;
 	snapshot->n_sets = snapshot->sets_room = 0;
-	as_of_free(&snapshot->past);
+}
+
+/* Releases the sets of earlier states if other feeds may be chosen now. */
+static int feed_sets_check(struct kinf_snapshot *snapshot)
+{
+	uint64_t hash;
+
+	if (snapshot->sets_state == snapshot->state)
+		return 0;
+	int r = snapshot_feeds_hash(snapshot->snapshot, &hash);
+	if (r < 0)
+		return r;
+	if (hash != snapshot->sets_hash)
+		feed_sets_release(snapshot);
+	snapshot->sets_hash = hash;
+	snapshot->sets_state = snapshot->state;
+	return 0;
 }
 
 int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct feed_set **ret_set)
 {
 	CLEANUP(feed_set_free) struct feed_set *set = NULL;
-	const struct feed_set *found = NULL;
+	struct feed_set *found = NULL;
+	int r = feed_sets_check(snapshot);
 
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < snapshot->n_sets && !found; i++) {
 		const char *of = snapshot->sets[i]->name;
 
@@ -55,19 +75,25 @@ int feed_set_get(struct kinf_snapshot *snapshot, const char *name, const struct 
 		if (!set || (name && !set->name))
 			return err_set(-ENOMEM, "feed '%s'", name ? name : "");
 		const struct feed_set *all;
-		int r = name ? feed_set_get(snapshot, NULL, &all) : 0;
+		r = name ? feed_set_get(snapshot, NULL, &all) : 0;
 
 		/* All are read once: a wildcard can make thousands. */
 		if (r >= 0)
 			r = name ? snapshot_feeds_among(snapshot->snapshot, all->feeds, all->n,
 					   name, &set->feeds, &set->n)
 				 : snapshot_feeds(snapshot->snapshot, NULL, &set->feeds, &set->n);
+		set->state = snapshot->state;
 		if (r == 0)
 			r = ARRAY_ADD(snapshot->sets, snapshot->n_sets, snapshot->sets_room, set,
 				"the feeds of a snapshot");
 		if (r < 0)
 			return r;
 		found = TAKE(set);
+	} else if (found->state != snapshot->state) {
+		r = snapshot_feeds_renew(snapshot->snapshot, found->feeds, found->n, &found->text);
+		if (r < 0)
+			return r;
+		found->state = snapshot->state;
 	}
 	*ret_set = found;
 	kinf_forget_unlisted();

@@ -7,6 +7,7 @@
 #ifndef READER_KINF_INTERNAL_H
 #define READER_KINF_INTERNAL_H
 
+#include "common/buf.h"
 #include "common/check.h"
 #include "common/value/selector.h"
 #include "common/stats.h"
@@ -30,11 +31,14 @@ struct kinf {
 	uint64_t index_wait_ns; /* limit of snapshot_renew_at() */
 };
 
-/* The feeds of a name; found once for each snapshot, and their texts are borrowed from it. */
+/* The feeds of a name; found once while the same ones are chosen. Texts of their definitions are
+ * borrowed from the set of all feeds. */
 struct feed_set {
 	char *name; /* NULL: all feeds */
 	struct snapshot_feed *feeds;
 	size_t n;
+	uint64_t state;  /* of the store, as the snapshot counts them */
+	struct buf text; /* resourceVersions, if they were renewed */
 };
 
 /* Identifies one committed state of the store: while it is unchanged, so are the feeds. */
@@ -60,9 +64,12 @@ struct kinf_snapshot {
 	uint64_t taken_as;      /* counts renewals: lists of an earlier one are over */
 	struct feed_set **sets; /* separate allocations: a reading callback may add one */
 	size_t n_sets, sets_room;
-	struct store_state sets_of; /* the state they were read from */
-	uint64_t at_event;          /* the state as of it is shown (past.h); 0: the newest */
-	struct as_of *past;         /* the state of the feed PAST_FEED; NULL: none was read */
+	struct store_state store; /* of the last renewal */
+	uint64_t state;           /* counts its changes */
+	uint64_t sets_hash;       /* snapshot_feeds_hash() at SETS_STATE */
+	uint64_t sets_state;
+	uint64_t at_event;  /* the state as of it is shown (past.h); 0: the newest */
+	struct as_of *past; /* the state of the feed PAST_FEED; NULL: none was read */
 	uint32_t past_feed;
 	char past_reason[400]; /* why there is none: GONE, AGAIN */
 };

@@ -14,6 +14,7 @@
 #include "reader/handle.h"
 #include "reader/handled.h"
 #include "store/env/forks.h"
+#include "store/read/as_of.h"
 #include "store/verify/verify.h"
 
 #define INDEX_WAIT_NS (5 * UINT64_C(1000000000))
@@ -349,6 +350,7 @@ static int snapshot_open_at(
 		return kinf_result(kinf, err_set(-ENOMEM, "snapshot"));
 	s->magic = KINF_SNAPSHOT_MAGIC;
 	s->kinf = kinf;
+	s->state = 1; /* there are no sets of it */
 	r = snapshot_open(kinf->store, &s->snapshot);
 	if (r == 0 && snapshot_taken(s->snapshot) < handled->event)
 		r = snapshot_renew_handled(s, handled);
@@ -383,7 +385,7 @@ static int snapshot_renewed(struct kinf_snapshot *snapshot, int r, const struct 
 	if (r != 0)
 		return r == AGAIN ? snapshot_result_again(snapshot->kinf, handled)
 				  : kinf_result(snapshot->kinf, r);
-	/* Forgets the feed sets unless nothing was committed since they were read. `taken` is
+	/* Feed sets and the past are of another state if anything was committed. `taken` is
 	 * compared because LMDB may give a newer tree than the transaction's number says. */
 	struct store_state now = {
 		.index_txn = txn_id(snapshot_index_txn(s)),
@@ -393,9 +395,10 @@ static int snapshot_renewed(struct kinf_snapshot *snapshot, int r, const struct 
 		.journal_generation = journal_generation(snapshot_journal(s)),
 	};
 	memcpy(now.journal, snapshot_uuid(s), sizeof(now.journal));
-	if (memcmp(&now, &snapshot->sets_of, sizeof(now)) != 0) {
-		feed_sets_release(snapshot);
-		snapshot->sets_of = now;
+	if (memcmp(&now, &snapshot->store, sizeof(now)) != 0) {
+		as_of_free(&snapshot->past);
+		snapshot->state++;
+		snapshot->store = now;
 	}
 	return 0;
 }
@@ -482,6 +485,7 @@ void kinf_snapshot_close(struct kinf_snapshot **snapshot)
 
 	CHECK_OBJ(s, KINF_SNAPSHOT_MAGIC);
 	feed_sets_release(s);
+	as_of_free(&s->past);
 	if (s->snapshot)
 		snapshot_close(&s->snapshot);
 	s->magic = 0;

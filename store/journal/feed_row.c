@@ -187,6 +187,12 @@ int definition_read(
 
 /* ---- checkpoints -------------------------------------------------------- */
 
+bool checkpoint_is_removed(struct bytes stored)
+{
+	return stored.size >= CHECKPOINT_HEADER &&
+	       le32_get((const uint8_t *)stored.data + AT_PHASE) == FEED_REMOVED;
+}
+
 int checkpoint_read(uint32_t feed, struct bytes stored, struct feed_checkpoint *ret_checkpoint)
 {
 	struct bytes content;

@@ -356,7 +356,8 @@ int journal_each_feed(struct journal *journal, struct txn *txn, journal_feed_fn 
 /* Calls FN for FEED. Returns FN's result; NOT_FOUND: the journal has no definition of the feed. */
 int journal_one_feed(
 	struct journal *journal, struct txn *txn, uint32_t feed, journal_feed_fn *fn, void *arg);
-/* Returns a hash of all feeds' definitions; equal hashes mean equal definitions. */
+/* Returns a hash of all feeds' definitions, and of which feeds are removed; equal hashes mean that
+ * both are equal. */
 int journal_definitions_hash(struct txn *txn, uint64_t *ret_hash);
 /* FOUND, NOT_FOUND. */
 int journal_feed_checkpoint(struct journal *journal, struct txn *txn, uint32_t feed,

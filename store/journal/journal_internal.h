@@ -76,6 +76,8 @@ int definition_write(const struct feed_definition *definition, struct buf *buf);
 /* The texts of RET_DEFINITION lie in BUF. */
 int definition_read(uint32_t feed, struct bytes stored, struct buf *buf,
 	struct feed_definition *ret_definition);
+/* Tells it of a stored checkpoint without comparing its checksum. */
+bool checkpoint_is_removed(struct bytes stored);
 int checkpoint_read(uint32_t feed, struct bytes stored, struct feed_checkpoint *ret_checkpoint);
 
 int feed_rows_load(struct journal *journal, struct txn *txn);

@@ -306,9 +306,15 @@ int journal_definitions_hash(struct txn *txn, uint64_t *ret_hash)
 	uint64_t hash = 0;
 	int r = cursor_open(txn, DB_FEED, &cursor);
 
-	while (r == 0 && (r = cursor_next(cursor, &key, &value)) == FOUND)
-		if (key.size == FEED_KEY_SIZE && ((const uint8_t *)key.data)[4] == FEED_DEFINITION)
+	while (r == 0 && (r = cursor_next(cursor, &key, &value)) == FOUND) {
+		if (key.size != FEED_KEY_SIZE)
+			continue;
+		enum feed_part part = ((const uint8_t *)key.data)[4];
+		if (part == FEED_DEFINITION)
 			hash = hash_bytes(value, hash_bytes(key, hash));
+		else if (part == FEED_CHECKPOINT && checkpoint_is_removed(value))
+			hash = hash_bytes(key, hash);
+	}
 	*ret_hash = hash;
 	return r < 0 ? r : 0;
 }

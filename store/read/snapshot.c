@@ -479,13 +479,20 @@ static int snapshot_compare_feeds(const void *a, const void *b)
 	return (x->feed > y->feed) - (x->feed < y->feed);
 }
 
+const struct index_feed *snapshot_index_feed(const struct snapshot *snapshot, uint32_t feed)
+{
+	const struct snapshot *s = snapshot_active(snapshot);
+	const struct index_feed key = {.feed = feed};
+
+	return s->n_feeds ? bsearch(&key, s->feeds, s->n_feeds, sizeof(key), snapshot_compare_feeds)
+			  : NULL;
+}
+
 uint64_t snapshot_visible(struct snapshot *snapshot, uint32_t feed)
 {
 	const struct snapshot *s = snapshot_active(snapshot);
-	const struct index_feed key = {.feed = feed}, *row = NULL;
+	const struct index_feed *row = snapshot_index_feed(s, feed);
 
-	if (s->n_feeds)
-		row = bsearch(&key, s->feeds, s->n_feeds, sizeof(key), snapshot_compare_feeds);
 	return row ? snapshot_feed_visible(s, row) : 0;
 }
 

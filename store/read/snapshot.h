@@ -166,6 +166,13 @@ int snapshot_feeds(struct snapshot *snapshot, const char *name, struct snapshot_
  * The texts are ALL's. */
 int snapshot_feeds_among(struct snapshot *snapshot, const struct snapshot_feed *all, size_t n,
 	const char *name, struct snapshot_feed **ret_feeds, size_t *ret_n);
+/* Returns a hash of what snapshot_feeds() chooses by: while it is equal, a later snapshot has the
+ * same feeds. */
+int snapshot_feeds_hash(struct snapshot *snapshot, uint64_t *ret_hash);
+/* Reads what else SNAPSHOT has of the N feeds, of an earlier one with that hash; they keep their
+ * definitions. Their resourceVersions are TEXT's then. After errors they can only be renewed. */
+int snapshot_feeds_renew(
+	struct snapshot *snapshot, struct snapshot_feed *feeds, size_t n, struct buf *text);
 
 /* Gets an object's version in the snapshot. Returns: FOUND, NOT_FOUND, ERR_CORRUPT. */
 int snapshot_get(

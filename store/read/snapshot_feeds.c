@@ -8,7 +8,9 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/hash.h"
 #include "common/text/similar.h"
+#include "store/read/snapshot_internal.h"
 
 #define NAMES_MAX 10 /* in an error */
 
@@ -19,6 +21,14 @@ struct feeds_collection {
 	struct buf text; /* each feed's texts and its checkpoint's RVs, each with a NUL */
 };
 
+static void feeds_take_index(struct snapshot *snapshot, struct snapshot_feed *feed)
+{
+	const struct index_feed *row = snapshot_index_feed(snapshot, feed->definition.id);
+
+	feed->index = row ? *row : (struct index_feed){0};
+	feed->visible = snapshot_visible(snapshot, feed->definition.id);
+}
+
 static int feeds_collect_one(void *arg, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
@@ -27,12 +37,7 @@ static int feeds_collect_one(void *arg, const struct feed_definition *definition
 
 	if (checkpoint->phase == FEED_REMOVED)
 		return 0;
-	int r = index_feed(snapshot_index(c->snapshot), snapshot_index_txn(c->snapshot),
-		definition->id, &feed.index);
-
-	if (r < 0)
-		return r;
-	feed.visible = snapshot_visible(c->snapshot, definition->id);
+	feeds_take_index(c->snapshot, &feed);
 	for (size_t i = 0; i < FEED_TEXTS; i++) {
 		const char *text = *feed_definition_text(&feed.definition, i);
 
@@ -84,6 +89,60 @@ static int feeds_collect(struct snapshot *snapshot, struct snapshot_feed **ret_f
 	}
 	*ret_feeds = feeds;
 	*ret_n = n;
+	return 0;
+}
+
+/* ---- the same feeds later ------------------------------------------------ */
+
+int snapshot_feeds_hash(struct snapshot *snapshot, uint64_t *ret_hash)
+{
+	const struct snapshot *s = snapshot_active(snapshot);
+	struct bytes order;
+	uint64_t hash;
+	int r = journal_definitions_hash(s->journal_txn, &hash);
+
+	if (r == 0)
+		r = journal_order(s->pair->journal, s->journal_txn, &order);
+	if (r < 0)
+		return r;
+	hash = hash_bytes(order, hash);
+	for (size_t i = 0; i < s->n_feeds; i++)
+		if (s->feeds[i].listed)
+			hash = hash_bytes(BYTES(&s->feeds[i].feed, sizeof(s->feeds[i].feed)), hash);
+	*ret_hash = hash;
+	return 0;
+}
+
+int snapshot_feeds_renew(
+	struct snapshot *snapshot, struct snapshot_feed *feeds, size_t n, struct buf *text)
+{
+	int r = 0;
+
+	buf_reset(text);
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct feed_checkpoint *c = &feeds[i].checkpoint;
+
+		r = journal_feed_checkpoint(snapshot_journal(snapshot),
+			snapshot_journal_txn(snapshot), feeds[i].definition.id, c);
+		if (r != FOUND)
+			break;
+		feeds_take_index(snapshot, &feeds[i]);
+		buf_bytes_put(text, c->rv);
+		buf_bytes_put(text, c->trimmed_rv);
+	}
+	if (r == NOT_FOUND)
+		return err_say(ERR_CORRUPT, "a feed has no checkpoint");
+	if (r == 0)
+		r = buf_error(text);
+	if (r < 0)
+		return r;
+	const uint8_t *p = text->data;
+	for (size_t i = 0; i < n; i++) {
+		feeds[i].checkpoint.rv.data = p;
+		p += feeds[i].checkpoint.rv.size;
+		feeds[i].checkpoint.trimmed_rv.data = p;
+		p += feeds[i].checkpoint.trimmed_rv.size;
+	}
 	return 0;
 }
 

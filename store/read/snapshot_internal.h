@@ -81,6 +81,9 @@ struct snapshot {
 	struct taken_reader *taken; /* NULL: it has not waited for the index yet */
 };
 
+/* Returns the feed's row as of the snapshot; NULL: the index does not know it yet. */
+const struct index_feed *snapshot_index_feed(const struct snapshot *snapshot, uint32_t feed);
+
 /* ---- snapshot_store.c --------------------------------------------------- */
 
 #define CURRENT_CHECK_NS 1000000u /* CURRENT is examined this often, not at each renewal */

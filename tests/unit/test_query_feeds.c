@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "common/moment.h"
+#include "reader/handle.h"
 #include "tests/unit/query_rig.h"
 
 TestSuite(query, .init = setup, .fini = teardown, .timeout = 120);
@@ -173,4 +174,64 @@ Test(query, a_clock_that_is_set_back_makes_no_data_fresh)
 	step_s = -3600;
 	OK(kinf_feed_status(w.snapshot, "pods", keep_age, &age));
 	cr_assert_lt(age, 0, "%g", age);
+}
+
+/* Compares all but definitions. */
+static void assert_state_is_of_a_new_snapshot(const struct feed_set *set, const char *name)
+{
+	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
+	const struct feed_set *fresh;
+
+	OK(kinf_snapshot_open(w.kinf, &snapshot));
+	cr_assert_geq(feed_set_get(snapshot, name, &fresh), 0);
+	cr_assert_eq(set->n, fresh->n);
+	for (size_t i = 0; i < set->n; i++) {
+		const struct snapshot_feed *a = &set->feeds[i], *b = &fresh->feeds[i];
+
+		cr_assert_eq(a->definition.id, b->definition.id);
+		cr_assert_eq(a->visible, b->visible);
+		cr_assert_eq(a->index.objects, b->index.objects);
+		cr_assert_eq(a->checkpoint.last, b->checkpoint.last);
+		cr_assert(bytes_equal(a->checkpoint.rv, b->checkpoint.rv));
+	}
+}
+
+/* Takes another snapshot. Returns whether all definitions of NAME are still those in memory that
+ * the last call has marked. */
+static bool definitions_are_kept(const char *name, size_t n)
+{
+	const struct feed_set *set;
+	bool kept = true;
+
+	take();
+	cr_assert_geq(feed_set_get(w.snapshot, name, &set), 0);
+	cr_assert_eq(set->n, n);
+	assert_state_is_of_a_new_snapshot(set, name);
+	for (size_t i = 0; i < n; i++) {
+		kept &= set->feeds[i].definition.resync_ns == 77;
+		set->feeds[i].definition.resync_ns = 77;
+	}
+	return kept;
+}
+
+Test(query, definitions_of_feeds_are_read_again_only_if_others_may_be_chosen)
+{
+	const char *const names[] = {"pods", "Pod", NULL};
+
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert_not(definitions_are_kept(names[i], 3));
+	for (unsigned i = 0; i < 3; i++) {
+		write_pod(&w.pods[i]);
+		write_pod(&w.pods[i + 3]);
+		cr_assert(definitions_are_kept(names[i], 3));
+	}
+	uint32_t feed = rig_add_pods(&w.rig, "d");
+	cr_assert_not(definitions_are_kept("pods", 4), "a new feed");
+	(void)rig_append(&w.rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
+	cr_assert(definitions_are_kept("pods", 4));
+	(void)rig_append(&w.rig, feed, RECORD_LIST_END, NULL, NULL);
+	cr_assert_not(definitions_are_kept("pods", 4), "listed");
+	cr_assert(definitions_are_kept("pods", 4));
+	(void)rig_append(&w.rig, feed, RECORD_FEED_REMOVED, NULL, NULL);
+	cr_assert_not(definitions_are_kept("pods", 3), "removed");
 }
