@@ -69,7 +69,7 @@ func (s *Snapshot) plan(f *Feed, query *Query, selector *Selector) (*plan, error
 	if err != nil {
 		return nil, err
 	}
-	return p, s.choose(p)
+	return p, s.choose(p, f, query)
 }
 
 func (s *Snapshot) addTerm(p *plan, d *indexDefinition, value string, asked bool) error {
@@ -152,19 +152,44 @@ func (s *Snapshot) planFields(p *plan, f *Feed) error {
 	return nil
 }
 
-// choose takes the rarest value as the driver, and reads the ids.
-func (s *Snapshot) choose(p *plan) (err error) {
+// inNamespace returns how many objects a namespace has; all: this is not known.
+func (s *Snapshot) inNamespace(f *Feed, namespace string, all uint64) (n uint64, err error) {
+	d, err := s.findIndex(f.ID, func(d *indexDefinition) bool { return d.Name == IndexNamespace })
+	if err != nil || d == nil || !d.Ready {
+		return all, err
+	}
+	terms, err := s.findTerms(d.id, namespace)
+	for i := range terms {
+		n += terms[i].count
+	}
+	return n, err
+}
+
+// choose takes the rarest value as the driver if that is cheaper than the names, and reads the ids.
+func (s *Snapshot) choose(p *plan, f *Feed, query *Query) (err error) {
 	slices.SortStableFunc(p.terms, func(a, b planTerm) int { return compareNumbers(a.count, b.count) })
 	if len(p.terms) == 0 {
 		return nil
 	}
-	p.byValue = p.terms[0].count <= sortMost
-	if p.terms[0].count == 0 {
+	least, most := p.terms[0].count, uint64(sortMost)
+	if least == 0 {
+		p.byValue = true
 		return nil // nobody has one of them
+	}
+	all := s.feeds.of(f.ID).objects
+	candidates := all
+	if f.Namespaced && query.Namespace != "" {
+		if candidates, err = s.inNamespace(f, query.Namespace, all); err != nil {
+			return err
+		}
+		most = min(most, candidates/2) // a name costs half: the key of an id is somewhere else
+	}
+	if p.byValue = least <= most; p.byValue {
+		candidates = least
 	}
 	for i, t := range p.terms {
 		first := i == 0 && p.byValue
-		if !first && !t.asked && (!p.byValue || t.count > intersectMost*uint64(len(p.ids))) {
+		if !first && !t.asked && (t.count > intersectMost*candidates || !p.byValue && t.count >= all/4) {
 			continue
 		}
 		ids, err := s.postings(t.terms)
@@ -176,6 +201,7 @@ func (s *Snapshot) choose(p *plan) (err error) {
 		} else {
 			p.ids = intersect(p.ids, ids)
 		}
+		candidates = min(candidates, uint64(len(p.ids)))
 	}
 	return nil
 }
