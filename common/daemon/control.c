@@ -235,15 +235,25 @@ void control_turn(struct control *c)
 			control_check(&c->calls[i], now);
 }
 
-struct control_call *control_next(struct control *c, const char *command)
+static struct control_call *control_find(struct control *c, const char *command, bool other)
 {
 	for (size_t i = 0; c && i < CONTROL_CALLS_MAX; i++)
 		if (c->calls[i].fd >= 0 && c->calls[i].state == CALL_WAITING &&
-			(!command || strcmp(c->calls[i].text, command) == 0)) {
+			(strcmp(c->calls[i].text, command) != 0) == other) {
 			c->calls[i].state = CALL_RUNNING;
 			return &c->calls[i];
 		}
 	return NULL;
+}
+
+struct control_call *control_next(struct control *c, const char *command)
+{
+	return control_find(c, command, false);
+}
+
+struct control_call *control_next_other(struct control *c, const char *command)
+{
+	return control_find(c, command, true);
 }
 
 const char *control_command(const struct control_call *call)

@@ -43,9 +43,10 @@ int control_fd(const struct control *control);
 /* Accepts and receives without waiting. Does nothing without CONTROL. */
 void control_turn(struct control *control);
 
-/* Returns the next new call, of COMMAND unless NULL; NULL: none. The caller ends it by
+/* Return the next new call, of COMMAND or of another one; NULL: none. The caller ends it by
  * control_end(), now or later. */
 struct control_call *control_next(struct control *control, const char *command);
+struct control_call *control_next_other(struct control *control, const char *command);
 
 const char *control_command(const struct control_call *call);
 const char *control_argument(const struct control_call *call); /* "" if there is none */

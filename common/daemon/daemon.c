@@ -33,14 +33,15 @@ static bool daemon_has_command(const struct daemon *d, const char *command)
 	return false;
 }
 
-/* Takes a reload for the frame, and one other command for the program. */
+/* Takes a reload for the frame, and one other command for the program. Another reload waits: the
+ * file may have changed since the first one read it. */
 static void daemon_take_calls(struct daemon *d)
 {
 	control_turn(d->control);
 	if (!d->reload_call)
 		d->reload_call = control_next(d->control, "reload");
 	d->reload |= d->reload_call != NULL;
-	while (!d->call && (d->call = control_next(d->control, NULL)) &&
+	while (!d->call && (d->call = control_next_other(d->control, "reload")) &&
 		!daemon_has_command(d, control_command(d->call)))
 		control_end(&d->call, -EPROTO, "unknown command");
 }

@@ -41,7 +41,7 @@ static int control_test_dial(void)
 	return fd;
 }
 
-/* Returns the next call of COMMAND. */
+/* Returns the next call of COMMAND; NULL: of another than "reload". */
 static struct control_call *control_test_await(const char *command)
 {
 	struct control_call *call = NULL;
@@ -51,7 +51,8 @@ static struct control_call *control_test_await(const char *command)
 
 		(void)poll(&wait, 1, 1000);
 		control_turn(control);
-		call = control_next(control, command);
+		call = command ? control_next(control, command)
+			       : control_next_other(control, "reload");
 	}
 	return call;
 }
@@ -98,7 +99,7 @@ Test(control, call_has_command_argument_notes_and_an_end)
 
 	cr_assert_str_eq(control_command(call), "relist");
 	cr_assert_str_eq(control_argument(call), "pods of web");
-	cr_assert_null(control_next(control, NULL), "it is returned once");
+	cr_assert_null(control_next_other(control, "reload"), "it is returned once");
 	control_note(call, "a note of %d", 7);
 	control_progress(call, 1, 2, "MiB");
 	cr_assert(!control_is_gone(call));
@@ -156,7 +157,7 @@ Test(control, no_call_is_made_of_other_bytes)
 			0);
 		control_turn(control);
 		control_turn(control);
-		cr_assert_null(control_next(control, NULL));
+		cr_assert_null(control_next_other(control, "reload"));
 		cr_assert_geq(recv(fd, answer, sizeof(answer) - 1, MSG_DONTWAIT), 1);
 		cr_assert_str_eq(answer, "f not a command");
 		(void)close(fd);
@@ -178,7 +179,7 @@ Test(control, places_are_bounded_and_free_again)
 		(void)close(fds[i]);
 	control_turn(control);
 	pid_t pid = control_test_ask("reload", "", 0, "");
-	struct control_call *call = control_test_await(NULL);
+	struct control_call *call = control_test_await("reload");
 	control_note(call, "a note of 7");
 	control_end(&call, 0, "");
 	cr_assert_eq(control_test_status(pid), 0);

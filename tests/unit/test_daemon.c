@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "common/proc.h"
+#include "common/unix_socket.h"
 #include "tests/unit/unit.h"
 
 #define PAGE "stats.test"
@@ -144,6 +145,44 @@ Test(daemon, a_refused_configuration_stays_in_its_page_until_one_is_loaded)
 {
 	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\nmapSize: 16MiB\n");
 	cr_assert_eq(start(reload), PROC_OK);
+}
+
+static int call_reload(void)
+{
+	AUTO_FD int directory = open(scratch(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct sockaddr_un address = unix_socket_address(directory, "control.test");
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	cr_assert_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	cr_assert_eq(send(fd, "reload", 6, 0), 6);
+	return fd;
+}
+
+static int reload_for_two(struct daemon *daemon)
+{
+	open_page(daemon);
+	int calls[] = {call_reload(), call_reload()};
+
+	for (int turn = 0; turn < 4; turn++)
+		cr_assert_eq(daemon_attend(daemon), 0); /* both have come */
+	for (size_t i = 0; i < 2; i++) {
+		char text[CONTROL_SIZE] = "";
+
+		cr_assert_eq(daemon_attend(daemon), 0);
+		cr_assert(daemon->reload);
+		cr_assert(daemon_reload(daemon));
+		daemon_reloaded(daemon, 0);
+		while (*text != 'd')
+			cr_assert_gt(recv(calls[i], text, sizeof(text) - 1, MSG_DONTWAIT), 0);
+		(void)close(calls[i]);
+	}
+	return daemon_end(daemon, 0);
+}
+
+Test(daemon, a_reload_during_another_waits_for_it)
+{
+	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
+	cr_assert_eq(start(reload_for_two), PROC_OK);
 }
 
 /* Lets the daemon attend until it wants to read its configuration again. */
