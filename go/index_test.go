@@ -86,7 +86,10 @@ func questions() []question {
 	all = append(all, labels("nodes", "node-role.kubernetes.io/control-plane=", "kubernetes.io/hostname=node-1", "app>0")...)
 	all = append(all, labels("widgets.example.com", "a=b", "!a")...)
 	all = append(all, fields("pods", "spec.nodeName=node-1", "spec.nodeName!=node-1", "status.phase=Running",
-		"spec.nodeName=node-1,status.phase!=Running", "spec.nodeName=", "metadata.name=pod-7", "spec.host=node-2",
+		"spec.nodeName=node-1,status.phase!=Running", "spec.nodeName=", "metadata.name=pod-7",
+		"metadata.name=pod-7,metadata.namespace=ns-7", "metadata.namespace=ns-7", "metadata.namespace=ns-7,metadata.name!=pod-7",
+		"metadata.name=pod-7,metadata.namespace=ns-1", "metadata.name=pod", "metadata.name=", "metadata.namespace=a/b",
+		"metadata.name=pod-7,metadata.name=pod-8", "spec.nodeName=node-1,metadata.namespace=ns-1", "spec.host=node-2",
 		"spec.hostNetwork=false", "status.conditions[type=Ready].status=True",
 		"status.conditions[?(@.type==\"Ready\")].status!=True", "spec.containers[*].ports[*].containerPort=8080",
 		"spec.containers[0].name=main", "spec.containers[-1].name=main", "..containerPort=8080", "metadata.labels['app']=app-1",
@@ -96,6 +99,7 @@ func questions() []question {
 		"spec.containers[*].resources.requests.memory>=1Gi", "spec.containers[*].resources.limits.cpu<500m",
 		"metadata.resourceVersion > 150", "status.phase=Running,", ",", "")...)
 	all = append(all, fields("nodes", "spec.unschedulable=false", "status.allocatable.memory>30Gi", "metadata.name=node-1",
+		"metadata.namespace=ns-1", "metadata.namespace=",
 		"status.capacity.cpu=8", "spec.taints[?(@.effect==\"NoSchedule\")].key!=x")...)
 	all = append(all, fields("widgets.example.com", "spec.float=1.0", "spec.float=1", "spec.exponent=100000", "spec.small=1e-7",
 		"spec.minus-zero=-0", "spec.uint64-max=18446744073709551615", "spec.beyond=12345678901234567890123", "spec.null=",

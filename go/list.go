@@ -20,6 +20,7 @@ type listing struct {
 	set      []*Feed
 	feed     *Feed
 	plan     *plan
+	name     string      // of the objects; "": any
 	walk     nameWalk    // of a plan by names
 	found    []candidate // of a plan by value, left
 	given    int
@@ -103,15 +104,23 @@ func (l *listing) openFeed() (bool, error) {
 	if len(l.set) == 0 {
 		return false, nil
 	}
-	f, q := l.set[0], &l.query
+	f, q := l.set[0], l.query
 	l.set = l.set[1:]
-	prefix := q.Prefix
-	if f.Namespaced && q.Namespace != "" {
-		prefix = q.Namespace + "/" + q.Prefix
-	} else if f.Namespaced && q.Prefix != "" {
+	if f.Namespaced && q.Namespace == "" && q.Prefix != "" {
 		return false, say(ErrSyntax, "a prefix of names needs a namespace")
 	}
-	plan, err := l.s.plan(f, q, l.selector)
+	if q.Namespace == "" {
+		q.Namespace = l.selector.wantsField("metadata.namespace")
+	}
+	l.name = l.selector.wantsField("metadata.name")
+	prefix := q.Prefix
+	if prefix == "" && (!f.Namespaced || q.Namespace != "") {
+		prefix = l.name
+	}
+	if f.Namespaced && q.Namespace != "" {
+		prefix = q.Namespace + "/" + prefix
+	}
+	plan, err := l.s.plan(f, &q, l.selector)
 	if err != nil {
 		return false, err
 	}
@@ -157,8 +166,8 @@ func (l *listing) candidate() (c candidate, found bool, err error) {
 		if err != nil || !found {
 			return c, false, err
 		}
-		wanted := true
-		if l.plan.ids != nil {
+		wanted := l.name == "" || string(key[bytes.LastIndexByte(key, '/')+1:]) == l.name
+		if wanted && l.plan.ids != nil {
 			_, wanted = slices.BinarySearch(l.plan.ids, e.object)
 		}
 		if wanted {

@@ -49,4 +49,18 @@ func TestPlanReadsTheFewestCandidates(t *testing.T) {
 			t.Errorf("%+v: %v, by value: %v, %d ids", c, err, p.byValue, len(p.ids))
 		}
 	}
+	for fields, prefix := range map[string]string{"metadata.name=pod-1": "", "metadata.namespace=ns-1": "ns-1/",
+		"metadata.namespace=ns-1,metadata.name=pod-1": "ns-1/pod-1"} {
+		l, err := s.open("pods", Query{FieldSelector: fields})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = l.openFeed(); err != nil || string(l.walk.prefix[4:]) != prefix {
+			t.Errorf("%s: %v, names from '%s'", fields, err, l.walk.prefix[4:])
+		}
+		c, found, err := l.candidate()
+		if err != nil || !found || l.name != "" && c.key != "ns-1/pod-1" {
+			t.Errorf("%s: %v, candidate '%s'", fields, err, c.key)
+		}
+	}
 }

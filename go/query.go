@@ -43,6 +43,17 @@ func ParseSelector(labels, fields string) (*Selector, error) {
 // IsEmpty tells whether the selector matches everything.
 func (s *Selector) IsEmpty() bool { return len(s.labels)+len(s.fields) == 0 }
 
+// wantsField returns the one value that a field must have; "": there may be others.
+func (s *Selector) wantsField(path string) string {
+	for i := range s.fields {
+		r := &s.fields[i]
+		if value, ok := r.Wants(); ok && !r.Field.IsLabel() && r.Field.Path.String() == path {
+			return value
+		}
+	}
+	return ""
+}
+
 // Matches tells whether an object meets both selectors. An object without a body, as a deletion may be,
 // meets the empty one only.
 func (s *Selector) Matches(o *Object) (bool, error) {
