@@ -81,7 +81,7 @@ var longText = strings.Repeat("0123456789", 60)
 
 func questions() []question {
 	all := labels("pods", "app=app-1", "app==app-1,tier=front", "app!=app-1", "!app", "app", "step", "!step",
-		"tier in (front,back)", "tier notin (front)", "tier in ()", "app in (app-1, app-2,),tier", "step=s1,app", "tier=",
+		"tier in (front,back)", "tier notin (front)", "tier in ()", "app in (none,nobody)", "app in (app-1, app-2,),tier", "step=s1,app", "tier=",
 		"app.kubernetes.io/name=app-3", "none=x", "app>3", "step,tier!=front,app notin (app-1,app-2)")
 	all = append(all, labels("nodes", "node-role.kubernetes.io/control-plane=", "kubernetes.io/hostname=node-1", "app>0")...)
 	all = append(all, labels("widgets.example.com", "a=b", "!a")...)

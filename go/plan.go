@@ -8,17 +8,19 @@ import (
 	"strings"
 
 	"kinf/internal/path"
+	"kinf/internal/selector"
 )
 
 const (
-	sortMost      = 8192 // a value with more objects is not read and sorted: the names are walked
-	intersectMost = 16   // terms with so many times the objects of the rarest one are intersected with it
+	sortMost         = 8192 // a value with more objects is not read and sorted: the names are walked
+	alternativesMost = 64   // values of a set that are looked up
+	intersectMost    = 16   // terms with so many times the objects of the rarest one are intersected with it
 )
 
 // wantedTerm is a value of an index that the caller asked for by the index's name.
 type wantedTerm struct{ index, value string }
 
-// planTerm is a value that all objects of a query have.
+// planTerm is a value that all objects of a query have, or several of which each has one.
 type planTerm struct {
 	terms []term
 	count uint64
@@ -72,14 +74,21 @@ func (s *Snapshot) plan(f *Feed, query *Query, selector *Selector) (*plan, error
 	return p, s.choose(p, f, query)
 }
 
-func (s *Snapshot) addTerm(p *plan, d *indexDefinition, value string, asked bool) error {
-	terms, err := s.findTerms(d.id, value)
-	t := planTerm{terms: terms, asked: asked}
-	for i := range terms {
-		t.count += terms[i].count
+// addTerm adds the objects with one of the values.
+func (s *Snapshot) addTerm(p *plan, d *indexDefinition, asked bool, values ...string) error {
+	t := planTerm{asked: asked}
+	for _, value := range values {
+		terms, err := s.findTerms(d.id, value)
+		if err != nil {
+			return err
+		}
+		t.terms = append(t.terms, terms...)
+	}
+	for i := range t.terms {
+		t.count += t.terms[i].count
 	}
 	p.terms = append(p.terms, t)
-	return err
+	return nil
 }
 
 func (s *Snapshot) planAsked(p *plan, f *Feed, query *Query) error {
@@ -92,7 +101,7 @@ func (s *Snapshot) planAsked(p *plan, f *Feed, query *Query) error {
 			return say(ErrSyntax, "index '%s' needs %d values (%s) with commas between them, and '%.60s' has %d; a comma or "+
 				"backslash in a value has a backslash before it", d.Name, len(d.Paths), strings.Join(d.Paths, ","), wanted.value, n)
 		}
-		if err := s.addTerm(p, d, wanted.value, true); err != nil {
+		if err := s.addTerm(p, d, true, wanted.value); err != nil {
 			return err
 		}
 		if len(wanted.value) > valueMost && len(d.Paths) > 0 {
@@ -106,7 +115,7 @@ func (s *Snapshot) planAsked(p *plan, f *Feed, query *Query) error {
 	return nil
 }
 
-// planLabels adds `key` or `key=value`, a necessary condition of each requirement.
+// planLabels adds `key`, or `key=value` of each value that the requirement allows.
 func (s *Snapshot) planLabels(p *plan, f *Feed) error {
 	if len(p.selector.labels) == 0 {
 		return nil
@@ -120,11 +129,14 @@ func (s *Snapshot) planLabels(p *plan, f *Feed) error {
 		if r.MayBeAbsent() {
 			continue
 		}
-		value := r.Key
-		if only, ok := r.Wants(); ok {
-			value += "=" + only
+		values := []string{r.Key}
+		if r.Op == selector.In && len(r.Values) <= alternativesMost {
+			values = nil
+			for _, value := range r.Values {
+				values = append(values, r.Key+"="+value)
+			}
 		}
-		if err := s.addTerm(p, d, value, false); err != nil {
+		if err := s.addTerm(p, d, false, values...); err != nil {
 			return err
 		}
 	}
@@ -143,7 +155,7 @@ func (s *Snapshot) planFields(p *plan, f *Feed) error {
 		text := r.Field.Path.String()
 		d, err := s.findIndex(f.ID, func(d *indexDefinition) bool { return d.Ready && len(d.Paths) == 1 && d.Paths[0] == text })
 		if err == nil && d != nil {
-			err = s.addTerm(p, d, value, false)
+			err = s.addTerm(p, d, false, value)
 		}
 		if err != nil {
 			return err

@@ -36,6 +36,9 @@ func TestPlanReadsTheFewestCandidates(t *testing.T) {
 		{"ns-1", "app.kubernetes.io/version=1.3.0", false, 29},
 		{"ns-1", "app=app-1", true, 4},
 		{"ns-1", "app=app-1,tier=back", true, 4},
+		{"", "app in (app-1,app-3,none)", true, 8},
+		{"ns-1", "app in (app-1,app-3,none)", true, 8},
+		{"", "app in (none,nobody)", true, 0},
 		{"ns-1", "none=x", true, 0},
 		{"none", "app=app-1", false, 0},
 	} {
