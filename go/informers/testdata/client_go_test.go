@@ -106,7 +106,8 @@ func serve(source *fcache.FakeControllerSource, w http.ResponseWriter, r *http.R
 	default:
 		list, err := listOf(source)
 		if err != nil {
-			fail(w, apierrors.NewForbidden(corev1.Resource("pods"), "", err))
+			// Of a feed that is forbidden, client-go's informer would take over.
+			fail(w, apierrors.NewInternalError(err))
 			return
 		}
 		answer = list
