@@ -51,26 +51,35 @@ static int authorize_denied(struct answer_request *request)
 	if (request->decision == AUTH_UNAVAILABLE)
 		return api_status_set(&request->status, 503, "ServiceUnavailable", "%s",
 			*why ? why : "the API server can't be asked who you are");
-	if (path->kind != API_PATH_RESOURCE) {
-		api_status_set(&request->status, 403, "Forbidden",
-			"forbidden: User \"%s\" cannot %s path \"%.*s\"%s%s", user, "get",
-			BYTES_ARG(request->x->path), *why ? ": " : "", why);
-		request->status.has_details = true;
-		return 403;
-	}
+	bool is_resource = path->kind == API_PATH_RESOURCE;
+	/* The API server has said it all: the client is refused, or whom it impersonates. */
+	bool is_quoted =
+		*why && request->x->peer->auth == CONFIG_AUTH_SELF && auth_impersonates(request->x);
+
 	authorize_put_object(request, &text);
 	const char *object = buf_cstr(&text), *scope = authorize_scope(request, object);
 
 	(void)snprintf(where, sizeof(where),
 		*scope ? "in the namespace \"%.100s\"" : "at the cluster scope", scope);
-	api_status_set(&request->status, 403, "Forbidden",
-		"%s%s%s%s%s%s is forbidden: User \"%s\" cannot %s resource \"%s%s%s\" in API group "
-		"\"%s\" %s%s%s",
-		path->resource, *path->group ? "." : "", path->group, *object ? " \"" : "", object,
-		*object ? "\"" : "", user, answer_verb_name(request), path->resource,
-		*path->subresource ? "/" : "", path->subresource, path->group, where,
-		*why ? ": " : "", why);
-	api_status_details(&request->status, path->group, path->resource, object);
+	if (is_quoted)
+		api_status_set(&request->status, 403, "Forbidden", "%s", why);
+	else if (!is_resource)
+		api_status_set(&request->status, 403, "Forbidden",
+			"forbidden: User \"%s\" cannot %s path \"%.*s\"%s%s", user, "get",
+			BYTES_ARG(request->x->path), *why ? ": " : "", why);
+	else
+		api_status_set(&request->status, 403, "Forbidden",
+			"%s%s%s%s%s%s is forbidden: User \"%s\" cannot %s resource \"%s%s%s\" in "
+			"API "
+			"group \"%s\" %s%s%s",
+			path->resource, *path->group ? "." : "", path->group, *object ? " \"" : "",
+			object, *object ? "\"" : "", user, answer_verb_name(request),
+			path->resource, *path->subresource ? "/" : "", path->subresource,
+			path->group, where, *why ? ": " : "", why);
+	if (is_resource)
+		api_status_details(&request->status, path->group, path->resource, object);
+	else
+		request->status.has_details = true;
 	return 403;
 }
 

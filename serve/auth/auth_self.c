@@ -21,6 +21,7 @@
 #include "serve/worker.h"
 
 #define USER_SIZE  256
+#define REASON_MAX 400
 #define SELF_MAGIC 0x73656c66u
 #define KEEP_NS    (10 * SECOND_NS)
 #define PAUSE_NS   SECOND_NS /* after a question without an answer */
@@ -48,7 +49,7 @@ struct decision_entry {
 	bool secrets, asking, decided;
 	bool refused; /* by the last answer of the API server */
 	enum auth_answer answer;
-	char user[USER_SIZE], reason[200];
+	char user[USER_SIZE], reason[REASON_MAX];
 	uint64_t until_ns;   /* monotonic: how long the decision is good */
 	uint64_t allowed_ns; /* monotonic: when it was last allowed; 0: never */
 	uint64_t asked_ns;   /* monotonic: since when ASKING is set */
@@ -67,7 +68,7 @@ struct auth_pending {
 	struct question second; /* with the name: to be asked if the first is denied */
 	bool secrets, discovery;
 	enum auth_answer answer;
-	char user[USER_SIZE], reason[200];
+	char user[USER_SIZE], reason[REASON_MAX];
 };
 
 struct self_item {
@@ -403,10 +404,16 @@ static enum auth_answer ask_explain(int status, struct bytes text, char *reason,
 static void ask_on_answer(void *context, int status, struct bytes text)
 {
 	struct decision_entry *e = context;
-	char reason[200] = "";
+	char reason[REASON_MAX] = "";
 	enum auth_answer answer = AUTH_UNAVAILABLE;
 
-	if (status == 200 || status == 201)
+	/* A probe is allowed before its object is searched for and its query is checked. */
+	if (e->question.probe && (status == 200 || status == 404 || status == 422))
+		answer = AUTH_ALLOWED;
+	else if (e->question.probe && (status == 400 || status == 403)) {
+		answer = AUTH_DENIED;
+		question_read_refusal(text, reason, sizeof(reason));
+	} else if (status == 200 || status == 201)
 		answer = question_read_review(text, reason, sizeof(reason));
 	else if (status == 401)
 		answer = AUTH_UNAUTHENTICATED;
@@ -419,7 +426,7 @@ static void ask_on_answer(void *context, int status, struct bytes text)
 		(void)snprintf(reason, sizeof(reason), "the API server refused the review with %d",
 			status);
 	}
-	if (answer == AUTH_DENIED && !*e->user) {
+	if (answer == AUTH_DENIED && !*e->user && !e->question.probe) {
 		/* Without the lock: no other thread reads the texts of an entry during its
 		 * question. */
 		(void)snprintf(e->reason, sizeof(e->reason), "%s", reason);
@@ -438,7 +445,7 @@ static void ask_on_answer(void *context, int status, struct bytes text)
 static void ask_failed(struct decision_entry *e, int status, struct bytes text)
 {
 	enum auth_answer answer = AUTH_UNAVAILABLE;
-	char reason[200];
+	char reason[REASON_MAX];
 
 	if (status == 401 || status == 403)
 		(void)snprintf(reason, sizeof(reason),
@@ -453,7 +460,7 @@ static void ask_failed(struct decision_entry *e, int status, struct bytes text)
 static void ask_on_review(void *context, int status, struct bytes text)
 {
 	struct decision_entry *e = context;
-	char reason[200] = "";
+	char reason[REASON_MAX] = "";
 
 	if (status != 200 && status != 201) {
 		ask_failed(e, status, text);
@@ -467,7 +474,7 @@ static void ask_on_token(void *context, int status, struct bytes text)
 {
 	CLEANUP(buf_release) struct buf review = BUF_INIT;
 	struct decision_entry *e = context;
-	char reason[200] = "", user[200] = "";
+	char reason[USER_SIZE] = "", user[USER_SIZE] = "";
 
 	if (status != 200 && status != 201) {
 		ask_failed(e, status, text);
@@ -494,6 +501,9 @@ static int ask_post(struct auth_self *self, struct decision_entry *e)
 	const struct question *q = &e->question;
 	struct bytes body = BYTES(q->bytes.data + q->headers_size, q->bytes.size - q->headers_size);
 
+	if (q->probe)
+		return upstream_client_get(
+			self->client, body.data, (const char *)q->bytes.data, ask_on_answer, e);
 	if (!q->review)
 		return upstream_client_post(self->client, SELF_PATH, (const char *)q->bytes.data,
 			body, ask_on_answer, e);
@@ -697,7 +707,10 @@ void auth_self_decide(struct auth_self *self, struct exchange *x, const struct a
 			x->peer->n_organizations || *x->peer->common_name
 				? "certificates are not recognized here; use a token"
 				: ""};
-	bool good = known && pending && question_make(&first, x, a, false);
+	/* A probe has the name: without it, it would be a list. */
+	bool probe = auth_impersonates(x);
+	bool good = known && pending &&
+		    question_make(&first, x, a, probe ? QUESTION_PROBE : QUESTION_UNNAMED);
 	if (good) {
 		*pending = (struct auth_pending){.self = self,
 			.worker = x->worker,
@@ -706,8 +719,9 @@ void auth_self_decide(struct auth_self *self, struct exchange *x, const struct a
 			.secrets = strcmp(a->resource, "secrets") == 0,
 			.discovery = a->discovery,
 			.second.bytes = BUF_SECRET};
-		pending->has_second = *a->name && question_make(&pending->second, x, a, true);
-		good = !*a->name || pending->has_second;
+		pending->has_second =
+			!probe && *a->name && question_make(&pending->second, x, a, QUESTION_NAMED);
+		good = probe || !*a->name || pending->has_second;
 	}
 	if (first.headers_size > QUESTION_HEADERS_MAX)
 		decision = (struct auth_decision){

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/auth/question.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -103,24 +104,71 @@ static void question_put_headers(struct buf *out, const struct exchange *x, bool
 	}
 }
 
+/* Appends VALUE, percent-encoded, after the text BEFORE it; nothing without a value. */
+static void question_put_encoded(struct buf *out, const char *before, const char *value)
+{
+	buf_str(out, *value ? before : "");
+	for (const char *p = value; *p; p++)
+		if (isalnum((unsigned char)*p) || strchr("-._~", *p))
+			buf_byte(out, (uint8_t)*p);
+		else
+			buf_printf(out, "%%%02X", (unsigned char)*p);
+}
+
+/* Appends the target of a request with the attributes A. A list or watch is refused with 422, after
+ * it was allowed: a match without an RV. The limits are for servers that don't check this. */
+static void question_put_target(struct buf *out, const struct auth_attributes *a)
+{
+	bool get = strcmp(a->verb, "get") == 0;
+	bool of_namespaces = !*a->group && strcmp(a->resource, "namespaces") == 0;
+	bool watches_one = !get && of_namespaces && *a->namespace_; /* by the deprecated path */
+
+	if (!*a->resource) {
+		buf_str(out, a->path);
+		return;
+	}
+	buf_str(out, *a->group ? "/apis" : "/api");
+	question_put_encoded(out, "/", a->group);
+	question_put_encoded(out, "/", *a->version ? a->version : "v1");
+	buf_str(out, watches_one ? "/watch" : "");
+	question_put_encoded(out, "/namespaces/", of_namespaces ? "" : a->namespace_);
+	question_put_encoded(out, "/", a->resource);
+	if (get) { /* every name: by one that no object has */
+		question_put_encoded(out, "/", *a->name ? a->name : "*");
+		question_put_encoded(out, "/", a->subresource);
+		return;
+	}
+	question_put_encoded(out, "/", watches_one ? a->namespace_ : "");
+	buf_str(out, "?limit=1&timeoutSeconds=1&resourceVersionMatch=Exact");
+	buf_str(out, strcmp(a->verb, "watch") == 0 ? "&watch=true" : "");
+	question_put_encoded(out, "&labelSelector=", a->label_selector);
+	question_put_encoded(out, "&fieldSelector=", a->field_selector);
+}
+
 bool question_make(struct question *question, const struct exchange *x,
-	const struct auth_attributes *a, bool with_name)
+	const struct auth_attributes *a, enum question_form form)
 {
 	struct buf *out = &question->bytes;
 	bool review = x->peer->auth == CONFIG_AUTH_REVIEW;
 	bool certificate = review && *x->peer->common_name;
 
-	*question = (struct question){.bytes = BUF_SECRET, .review = review};
+	*question = (struct question){
+		.bytes = BUF_SECRET, .review = review, .probe = form == QUESTION_PROBE};
 	if (!certificate)
 		question_put_headers(out, x, !review);
 	buf_byte(out, '\0');
-	question->headers_size = out->size;
+	question->headers_size = question->client_size = out->size;
+	if (question->probe) {
+		question_put_target(out, a);
+		buf_byte(out, '\0');
+		return buf_error(out) == 0 && question->headers_size <= QUESTION_HEADERS_MAX;
+	}
 	if (!review || certificate)
 		question_put_kind(out, review ? "SubjectAccessReview" : "SelfSubjectAccessReview");
 	if (certificate)
 		question_put_subject(out, x->peer);
 	question->client_size = out->size;
-	question_put_attributes(question, a, with_name);
+	question_put_attributes(question, a, form == QUESTION_NAMED);
 	if (!review || certificate)
 		buf_str(out, "}}");
 	return buf_error(out) == 0 && question->headers_size <= QUESTION_HEADERS_MAX;
@@ -255,6 +303,14 @@ enum auth_answer question_read_token(const struct question *question, struct byt
 		return AUTH_ALLOWED;
 	(void)snprintf(reason, size, "no memory for a decision");
 	return AUTH_UNAVAILABLE;
+}
+
+void question_read_refusal(struct bytes text, char *message, size_t size)
+{
+	CLEANUP(yaml_free) struct yaml *yaml = question_read(text, message, size);
+	const char *found = yaml ? yaml_text(yaml_root(yaml), "message") : NULL;
+
+	(void)snprintf(message, size, "%s", found ? found : "");
 }
 
 enum auth_answer question_read_review(struct bytes text, char *reason, size_t size)

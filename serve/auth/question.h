@@ -43,8 +43,8 @@ enum question_part {
 	QUESTION_PARTS
 };
 
-/* The identity of a question: the header lines, then the review as the body. Header lines end with
- * a NUL each, and with an empty one. */
+/* The identity of a question: the header lines, then the review as the body, or the target of a
+ * probe. Header lines end with a NUL each, and with an empty one. */
 struct question {
 	struct buf bytes;
 	size_t headers_size;
@@ -54,14 +54,23 @@ struct question {
 	/* for our own account: a SubjectAccessReview; without a subject if a token must be reviewed
 	 * first */
 	bool review;
+	/* a GET of the client's in place of a review: the right to impersonate can depend on what
+	 * is asked for (impersonate-on:MODE:VERB, Kubernetes 1.36), so a review says too much */
+	bool probe;
 };
 
 #define QUESTION_HEADERS_MAX ((size_t)32 << 10)
 
-/* Makes the question of X, with the attributes' name or without it. Returns whether there is memory
- * and the headers are not too large; the caller releases QUESTION in any case. */
+enum question_form {
+	QUESTION_UNNAMED, /* without the attributes' name */
+	QUESTION_NAMED,
+	QUESTION_PROBE
+};
+
+/* Makes the question of X. Returns whether there is memory and the headers are not too large; the
+ * caller releases QUESTION in any case. */
 bool question_make(struct question *question, const struct exchange *x,
-	const struct auth_attributes *a, bool with_name);
+	const struct auth_attributes *a, enum question_form form);
 void question_release(struct question *question);
 
 bool question_is_of_client(const struct question *question, const struct question *other);
@@ -80,6 +89,8 @@ void question_put_token_review(const struct question *question, struct buf *out)
 enum auth_answer question_read_token(const struct question *question, struct bytes text,
 	struct buf *out, char *user, char *reason, size_t size);
 
+/* Copies `message` of the Status that refused a probe, if it is one. */
+void question_read_refusal(struct bytes text, char *message, size_t size);
 /* Reads `status` of a SelfSubjectAccessReview. REASON becomes its reason, or why it can't be
  * read. */
 enum auth_answer question_read_review(struct bytes text, char *reason, size_t size);

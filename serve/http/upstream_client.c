@@ -33,7 +33,7 @@ struct upstream_request {
 	struct upstream_request *next, **at;
 	CURL *easy;
 	struct upstream_lists lists;
-	struct buf body, answer;
+	struct buf body, answer; /* no body: a GET */
 	upstream_answer_fn *fn;
 	void *context;
 	char error[CURL_ERROR_SIZE];
@@ -60,6 +60,8 @@ static size_t upstream_on_body(char *data, size_t size, size_t n, void *arg)
 {
 	struct upstream_request *request = arg;
 
+	if (!request->body.size && request->answer.size + size * n > ANSWER_MAX)
+		return size * n;
 	buf_put(&request->answer, data, size * n);
 	return buf_error(&request->answer) < 0 ? 0 : size * n;
 }
@@ -74,8 +76,10 @@ static int upstream_set_up(
 	if (r < 0)
 		return r;
 #define SET(option, value) (code = code ? code : curl_easy_setopt(easy, option, value))
-	SET(CURLOPT_POSTFIELDSIZE, (long)request->body.size);
-	SET(CURLOPT_POSTFIELDS, buf_cstr(&request->body));
+	if (request->body.size) {
+		SET(CURLOPT_POSTFIELDSIZE, (long)request->body.size);
+		SET(CURLOPT_POSTFIELDS, buf_cstr(&request->body));
+	}
 	SET(CURLOPT_HTTPHEADER, request->lists.headers);
 	SET(CURLOPT_ACCEPT_ENCODING, "identity"); /* other codings are decoded */
 	SET(CURLOPT_WRITEFUNCTION, upstream_on_body);
@@ -91,7 +95,7 @@ static int upstream_set_up(
 }
 
 /* OWN: with the certificate of our own account. */
-static int upstream_post(struct upstream_client *c, const char *path, const char *headers, bool own,
+static int upstream_ask(struct upstream_client *c, const char *path, const char *headers, bool own,
 	struct bytes body, upstream_answer_fn *fn, void *context)
 {
 	CHECK_OBJ(c, CLIENT_MAGIC);
@@ -131,7 +135,13 @@ static int upstream_post(struct upstream_client *c, const char *path, const char
 int upstream_client_post(struct upstream_client *c, const char *path, const char *headers,
 	struct bytes body, upstream_answer_fn *fn, void *context)
 {
-	return upstream_post(c, path, headers, false, body, fn, context);
+	return upstream_ask(c, path, headers, false, body, fn, context);
+}
+
+int upstream_client_get(struct upstream_client *c, const char *target, const char *headers,
+	upstream_answer_fn *fn, void *context)
+{
+	return upstream_ask(c, target, headers, false, BYTES_NONE, fn, context);
 }
 
 /* Appends the header line with the token of our own account. */
@@ -162,7 +172,7 @@ int upstream_client_post_own(struct upstream_client *c, const char *path, struct
 	if (r < 0)
 		return r;
 	buf_byte(&headers, '\0');
-	return upstream_post(c, path, buf_cstr(&headers), true, body, fn, context);
+	return upstream_ask(c, path, buf_cstr(&headers), true, body, fn, context);
 }
 
 int upstream_client_set_own(

@@ -23,6 +23,10 @@ void upstream_client_free(struct upstream_client **client);
 int upstream_client_post(struct upstream_client *client, const char *path, const char *headers,
 	struct bytes body, upstream_answer_fn *fn, void *context);
 
+/* Gets TARGET, a path with its query. FN has the beginning of a large body. */
+int upstream_client_get(struct upstream_client *client, const char *target, const char *headers,
+	upstream_answer_fn *fn, void *context);
+
 /* Allows requests of our own account: with a token file, read for each request, and a certificate
  * with its key. NULL: none. */
 int upstream_client_set_own(struct upstream_client *client, const char *token_file,

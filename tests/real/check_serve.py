@@ -81,6 +81,16 @@ def objects():
            "rules": [{"apiGroups": [""], "resources": [r], "resourceNames": names, "verbs": verbs} for r, names, verbs in rules]}
     yield {"apiVersion": f"{rbac}/v1", "kind": "RoleBinding", "metadata": {"name": "viewer", "namespace": A},
            "subjects": [{"kind": "User", "name": "viewer", "apiGroup": rbac}], "roleRef": {"kind": "Role", "name": "viewer", "apiGroup": rbac}}
+    # It may get as the user other, who has the same rights, and review what that user may; no more.
+    yield {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": "kinf-serve-viewer"}, "rules": [
+        {"apiGroups": ["authentication.k8s.io"], "resources": ["users"], "resourceNames": ["other"], "verbs": ["impersonate:user-info"]},
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["impersonate-on:user-info:get"]},
+        {"apiGroups": ["authorization.k8s.io"], "resources": ["selfsubjectaccessreviews"], "verbs": ["impersonate-on:user-info:create"]}]}
+    yield {"apiVersion": f"{rbac}/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "kinf-serve-viewer"},
+           "subjects": [{"kind": "User", "name": "viewer", "apiGroup": rbac}],
+           "roleRef": {"kind": "ClusterRole", "name": "kinf-serve-viewer", "apiGroup": rbac}}
+    yield {"apiVersion": f"{rbac}/v1", "kind": "RoleBinding", "metadata": {"name": "other", "namespace": A},
+           "subjects": [{"kind": "User", "name": "other", "apiGroup": rbac}], "roleRef": {"kind": "Role", "name": "viewer", "apiGroup": rbac}}
     for i in range(2):
         yield {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"kinf-serve-{i}"}, "spec": {"unschedulable": i == 1}}
     yield {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": A}, "reason": "Made", "type": "Normal",
@@ -272,6 +282,8 @@ def requests(rv):
                        "namespace-other": f"/api/v1/namespaces/{B}", "namespaces": "/api/v1/namespaces", "namespaces-one": "/api/v1/namespaces" + q(fieldSelector=f"metadata.name={A}"),
                        "namespace-watch": f"/api/v1/watch/namespaces/{A}", "log": PODS + "/p1/log"}.items():
         found[f"viewer-one-{name}"] = (path, {"authorization": "viewer"})
+        found[f"as-viewer-{name}"] = (path, {"impersonate-user": "viewer"})
+        found[f"constrained-{name}"] = (path, {"authorization": "viewer", "impersonate-user": "other"})
     for method in ("POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"):
         found[f"{method} list"] = ("/api/v1/namespaces/zzz/pods", {"method": method})
         found[f"{method} object"] = (PODS + "/nope", {"method": method})
@@ -640,6 +652,7 @@ def prepare(cluster):
     cluster.kubectl("delete", "crd", f"gadgets.{GROUP}", "--ignore-not-found")
     cluster.kubectl("delete", "pods,configmaps,deployments,services,secrets,events,roles,rolebindings", "--all", "-n", A, "--grace-period=0", "--force", check=False)
     cluster.kubectl("delete", "pods,configmaps", "--all", "-n", B, "--grace-period=0", "--force", check=False)
+    cluster.kubectl("delete", "clusterroles,clusterrolebindings", "kinf-serve-viewer", "--ignore-not-found")
     cluster.kubectl("delete", "nodes", "kinf-serve-0", "kinf-serve-1", "--ignore-not-found")
     cluster.kubectl("create", "-f", "-", body=json.dumps(definition()))
     cluster.kubectl("wait", "--for=condition=Established", f"crd/gadgets.{GROUP}", "--timeout=30s")

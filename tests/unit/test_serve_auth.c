@@ -178,18 +178,75 @@ Test(serve_auth, one_review_with_the_token_decides_and_is_kept)
 	cr_assert_eq(api_stub_count(stub), 3);
 }
 
-Test(serve_auth, impersonation_is_part_of_the_question)
+/* Asks for bob, by a review that allows everything. */
+static struct seen decide_for_bob(const struct auth_attributes *attributes)
 {
 	const char *headers[] = {"authorization", "Bearer abc", "impersonate-user", "bob",
 		"impersonate-group", "dev", "impersonate-group", "ops", NULL};
 
-	review("{\"allowed\":true}");
-	(void)decide_self(&list_pods, "Bearer abc");
-	(void)decide(CONFIG_AUTH_SELF, &list_pods, NULL, BYTES_NONE, headers);
-	cr_assert_eq(api_stub_count(stub), 2);
+	return decide(CONFIG_AUTH_SELF, attributes, NULL, BYTES_NONE, headers);
+}
+
+#define FOR_BOB(path_, status_) \
+	serve((const struct api_stub_answer[]){ \
+		{REVIEWS, 201, "application/json", "{\"status\":{\"allowed\":true}}"}, \
+		{path_, status_, "application/json", "{\"message\":\"alice is not bob\"}"}, \
+		{NULL}})
+
+Test(serve_auth, who_impersonates_asks_for_what_it_reads)
+{
+	struct auth_attributes get = list_pods, watch = list_pods;
+
+	FOR_BOB("/api/v1/namespaces/web/pods", 422);
+	cr_expect_eq(decide_self(&list_pods, "Bearer abc").answer, AUTH_ALLOWED);
+	cr_expect_eq(decide_for_bob(&list_pods).answer, AUTH_ALLOWED);
+	cr_expect_eq(decide_for_bob(&list_pods).answer, AUTH_ALLOWED);
+	cr_expect_eq(api_stub_count(stub), 2, "bob's is another question, and kept");
 	const char *last = api_stub_last(stub);
-	cr_assert(strstr(last, "impersonate-user: bob") && strstr(last, "impersonate-group: dev") &&
-		  strstr(last, "impersonate-group: ops"));
+	cr_expect(strstr(last, "GET /api/v1/namespaces/web/pods?") &&
+			  strstr(last, "resourceVersionMatch=Exact") && !strstr(last, "watch=") &&
+			  strstr(last, "impersonate-user: bob") &&
+			  strstr(last, "impersonate-group: dev") &&
+			  strstr(last, "impersonate-group: ops"),
+		"%s", last);
+	watch.verb = "watch";
+	watch.label_selector = "app in (a,b)";
+	watch.field_selector = "spec.nodeName=n1";
+	cr_expect_eq(decide_for_bob(&watch).answer, AUTH_ALLOWED);
+	last = api_stub_last(stub);
+	cr_expect(strstr(last, "&watch=true&labelSelector=app%20in%20%28a%2Cb%29"
+			       "&fieldSelector=spec.nodeName%3Dn1 "),
+		"%s", last);
+	FOR_BOB("/apis/rbac.authorization.k8s.io/v1/clusterroles/a%3Ab", 200);
+	get.verb = "get";
+	get.group = "rbac.authorization.k8s.io";
+	get.resource = "clusterroles";
+	get.namespace_ = "";
+	get.name = "a:b";
+	cr_expect_eq(decide_for_bob(&get).answer, AUTH_ALLOWED);
+	FOR_BOB("/api/v1/namespaces/web", 404);
+	get.group = "";
+	get.resource = "namespaces";
+	get.name = get.namespace_ = "web";
+	cr_expect_eq(decide_for_bob(&get).answer, AUTH_ALLOWED);
+}
+
+Test(serve_auth, who_may_only_review_as_another_user_reads_nothing_as_it)
+{
+	static const struct {
+		int status;
+		enum auth_answer answer;
+	} cases[] = {{403, AUTH_DENIED}, {400, AUTH_DENIED}, {401, AUTH_UNAUTHENTICATED},
+		{429, AUTH_BUSY}, {500, AUTH_UNAVAILABLE}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		open_auth(0);
+		FOR_BOB("/api/v1/namespaces/web/pods", cases[i].status);
+		struct seen seen = decide_for_bob(&list_pods);
+		cr_expect_eq(seen.answer, cases[i].answer, "%d", cases[i].status);
+		cr_expect(seen.answer != AUTH_DENIED || strstr(seen.reason, "alice is not bob"),
+			"%s", seen.reason);
+	}
 }
 
 Test(serve_auth, denied_without_the_name_is_asked_with_it)
