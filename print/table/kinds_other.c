@@ -175,7 +175,7 @@ static const struct printer_cell_row poolstatus_cells[] = {
 		"Number of unavailable devices across all pools."),
 	CELL_FUNCTION_OF("Errors", 0, poolstatus_sum, "validationError",
 		"Number of pools with validation errors."),
-	CELL_INTEGER("Pools", "integer", "status.poolCount", "Pools"),
+	CELL_INTEGER("Pools", "integer", "status.poolCount", "Total number of matching pools."),
 	CELL_FUNCTION("Status", "string", 0, poolstatus_status, "Processing status."),
 	CELL_FUNCTION("Completed", "string", 0, poolstatus_completed,
 		"Time since the observation completed."),

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns of pods: their status is a summary of all their containers. */
+/* Columns of pods and their evictions. A pod's status is a summary of all its containers. */
+#include <ctype.h>
 #include <inttypes.h>
 
+#include "common/proc.h"
+#include "common/text/timestamp.h"
 #include "print/table/printer_internal.h"
 
 static void pod_keep_latest(struct bytes *latest, struct bytes time)
@@ -313,7 +316,291 @@ static const struct printer_cell_row pod_cells[] = {
 		"https://git.k8s.io/enhancements/keps/sig-network/580-pod-readiness-gates"),
 };
 
+/* ---- evictions ---------------------------------------------------------- */
+
+/* Appends a name of the target's reference, <unset> if it is no pod. */
+static enum printer_cell_type eviction_target(struct printer_row *row)
+{
+	struct value pod;
+
+	if (!printer_find(row, &row->object, "spec.target.pod", &pod))
+		return printer_put(row, "<unset>");
+	return *row->of ? printer_put_bytes(row, printer_text(row, &pod, row->of))
+			: printer_put(row, "Pod");
+}
+
+static enum printer_cell_type eviction_status(struct printer_row *row)
+{
+	static const char *const ends[] = {"TargetEvicted", "Failed"};
+	struct value condition;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		if (!printer_condition(row, "status.conditions", ends[i], &condition) ||
+			!printer_is(row, &condition, "status", "True"))
+			continue;
+		buf_printf(row->text, "%s (%.*s)", ends[i],
+			BYTES_ARG(printer_text(row, &condition, "reason")));
+		return PRINTER_STRING;
+	}
+	return printer_put(row, printer_integer(row, &row->object, "status.observedGeneration") > 0
+					? "Progressing"
+					: "Pending");
+}
+
+struct eviction_responder {
+	bool found;
+	struct bytes name, state;
+	unsigned begun, all; /* of all responders */
+};
+
+/* Returns the responder at work; if there is none, the one that ended last. */
+static struct eviction_responder eviction_responder(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "status.targetResponders");
+	struct eviction_responder found = {.found = false};
+	struct value target;
+
+	for (; printer_next(row, &iter, &target); found.all++) {
+		struct bytes state = printer_text(row, &target, "state");
+		bool is_active = bytes_equal(state, BYTES_LIT("Active"));
+
+		if (!is_active && !bytes_equal(state, BYTES_LIT("Canceled")) &&
+			!bytes_equal(state, BYTES_LIT("Interrupted")) &&
+			!bytes_equal(state, BYTES_LIT("Completed")))
+			continue;
+		found.begun++;
+		if (!is_active && found.found && bytes_equal(found.state, BYTES_LIT("Active")))
+			continue;
+		found.found = true;
+		found.state = state;
+		found.name = printer_text(row, &target, "name");
+	}
+	return found;
+}
+
+static enum printer_cell_type eviction_active(struct printer_row *row)
+{
+	struct eviction_responder responder = eviction_responder(row);
+
+	(void)printer_put_bytes(row, responder.found ? responder.name : BYTES_LIT("<unset>"));
+	buf_printf(row->text, " (%u/%u)", responder.begun, responder.all);
+	return PRINTER_STRING;
+}
+
+/* Finds the status of the responder. */
+static bool eviction_progress(struct printer_row *row, const struct eviction_responder *responder,
+	struct value *ret_status)
+{
+	struct value_iter iter = printer_items(row, &row->object, "status.responders");
+
+	while (responder->found && printer_next(row, &iter, ret_status))
+		if (bytes_equal(printer_text(row, ret_status, "name"), responder->name))
+			return true;
+	return false;
+}
+
+static bool eviction_has(struct printer_row *row, const struct value *in, const char *path)
+{
+	struct value value;
+
+	return printer_find(row, in, path, &value);
+}
+
+static enum printer_cell_type eviction_state(struct printer_row *row)
+{
+	struct eviction_responder responder = eviction_responder(row);
+	struct value status;
+
+	if (!eviction_progress(row, &responder, &status))
+		return printer_put(row, "<unset>");
+	bool is_active = bytes_equal(responder.state, BYTES_LIT("Active"));
+	const char *time = is_active ? "startTime" : "completionTime";
+	bool has_time = (is_active || bytes_equal(responder.state, BYTES_LIT("Completed"))) &&
+			eviction_has(row, &status, time);
+
+	(void)printer_put_bytes(
+		row, is_active && has_time ? BYTES_LIT("Started") : responder.state);
+	if (has_time) {
+		buf_str(row->text, " (");
+		printer_put_since(row, &status, time, "<unknown>");
+		buf_str(row->text, " ago)");
+	}
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type eviction_finish(struct printer_row *row)
+{
+	struct eviction_responder responder = eviction_responder(row);
+	struct value status;
+	int64_t end;
+	char age[AGE_SIZE];
+
+	if (!eviction_progress(row, &responder, &status))
+		return printer_put(row, "<unknown>");
+	if (!bytes_equal(responder.state, BYTES_LIT("Active")))
+		return printer_put(row, "-");
+	if (!eviction_has(row, &status, "startTime") ||
+		!timestamp_parse(printer_text(row, &status, "expectedCompletionTime"), &end))
+		return printer_put(row, "<unknown>");
+	if (end > (int64_t)row->now_ns) {
+		age_from_seconds((uint64_t)(end - (int64_t)row->now_ns) / SECOND_NS, age);
+		buf_printf(row->text, "in %s", age);
+	} else {
+		printer_put_since(row, &status, "expectedCompletionTime", "<unknown>");
+		buf_str(row->text, " ago");
+	}
+	return PRINTER_STRING;
+}
+
+/* The first name of those that have not withdrawn, and how many there are. */
+static enum printer_cell_type eviction_requesters(struct printer_row *row)
+{
+	struct value_iter iter = printer_items(row, &row->object, "status.requesters");
+	struct bytes first = BYTES_NONE;
+	unsigned n = 0, all = 0;
+	struct value requester;
+
+	for (; printer_next(row, &iter, &requester); all++) {
+		struct bytes name = printer_text(row, &requester, "name");
+
+		if (printer_is(row, &requester, "intent", "Withdrawn"))
+			continue;
+		if (!n++ || bytes_compare(name, first) < 0)
+			first = name;
+	}
+	if (!n)
+		return printer_put(row, all ? "<withdrawn>" : "<none>");
+	(void)printer_put_bytes(row, first);
+	if (n > 1)
+		buf_printf(row->text, " + %u more...", n - 1);
+	return PRINTER_STRING;
+}
+
+static enum printer_cell_type eviction_heartbeat(struct printer_row *row)
+{
+	struct eviction_responder responder = eviction_responder(row);
+	struct value status;
+
+	if (!eviction_progress(row, &responder, &status) ||
+		!eviction_has(row, &status, "heartbeatTime"))
+		return printer_put(row, "<unset>");
+	printer_put_since(row, &status, "heartbeatTime", "<unknown>");
+	return printer_put(row, " ago");
+}
+
+static enum printer_cell_type eviction_message(struct printer_row *row)
+{
+	struct eviction_responder responder = eviction_responder(row);
+	struct bytes message = BYTES_NONE;
+	struct value status;
+
+	if (eviction_progress(row, &responder, &status))
+		message = printer_text(row, &status, "message");
+	const char *p = message.data, *end = p + message.size;
+	while (p < end && isspace((unsigned char)*p))
+		p++;
+	while (end > p && isspace((unsigned char)end[-1]))
+		end--;
+	return printer_put_bytes(row, p < end ? BYTES(p, (size_t)(end - p)) : BYTES_LIT("<unset>"));
+}
+
+static const struct printer_cell_row eviction_cells[] = {
+	CELL_NAME,
+	CELL_FUNCTION_OF("Target", 0, eviction_target, "name",
+		"target contains a reference to an object (e.g. a pod) that should be evicted. "
+		"This field is required and immutable."),
+	CELL_FUNCTION_OF("Target Type", 0, eviction_target, "",
+		"target contains a reference to an object (e.g. a pod) that should be evicted. "
+		"This field is required and immutable."),
+	CELL_FUNCTION("Status", "string", 0, eviction_status,
+		"conditions contain information about the eviction request.\n\nEviction specific "
+		"conditions are: TargetEvicted or Failed (managed by evictionrequest-controller). "
+		"- Failed means that the eviction request is no longer being processed\n  by any "
+		"eviction responder. This can happen if the request is canceled or if no "
+		"responder\n  managed to evict the target (e.g. terminate or delete a pod).\n- "
+		"TargetEvicted means that the target has been evicted (e.g. a pod has been "
+		"terminated or deleted).\n\n\tThe maximum length of the conditions list is 100."),
+	CELL_FUNCTION("Active Responder", "string", 0, eviction_active,
+		"state specifies a state that is assigned by the evictionrequest-controller. "
+		"Responders should observe this state in order to navigate their lifecycle. - "
+		"Inactive means that the responder should not yet process this eviction request. - "
+		"Active means that the responder is either running or expected to start soon.\n  "
+		"Also, startTime has been set in the ResponderStatus by the "
+		"evictionrequest-controller.\n\n  An active responder should currently interact "
+		"with the eviction process by updating\n  .status.responders, where .name is the "
+		"active responder name. ResponderStatus fields\n  should be periodically updated "
+		"to indicate the progress or completion of the eviction process.\n  If "
+		".status.responders[].heartbeatTime field is not updated within the heartbeat "
+		"deadline defined\n  by the Eviction API (currently 20 minutes), the eviction is "
+		"passed over to the next responder\n\t with a lower priority. Only one responder "
+		"can be active at a time.\n- Interrupted means that the responder has failed to "
+		"start or failed to update\n  heartbeatTime in ResponderStatus in a timely "
+		"manner.\n- Canceled means that the responder has been canceled. In other words, "
+		"there\tis no\n  EvictionRequest with the same target and Eviction intent in "
+		".spec.intent.\n- Completed means that the responder has successfully completed "
+		"and set completionTime\n  in ResponderStatus.\n\nPlease refer to the "
+		"ResponderStatus in .status.responders for more details on each responder."),
+	CELL_FUNCTION("Responder Status", "string", 0, eviction_state,
+		"ResponderStatus represents the last observed status of the eviction process of "
+		"the responder. It should be only updated by the designated responder whose name "
+		"is .name field."),
+	CELL_FUNCTION("Responder Expected Finish", "string", 0, eviction_finish,
+		"expectedCompletionTime is the time at which the eviction process step is expected "
+		"to end for the responder. The time cannot be set to the past. May be omitted if "
+		"no estimate can be made."),
+	CELL_FUNCTION("Requesters", "string", 0, eviction_requesters,
+		"requesters allow you to identify the entities, that requested the eviction of the "
+		"target. If all the requesters withdraw their eviction intent, the eviction will "
+		"be canceled.\n\nThe maximum length of the requesters list is 100. If this limit "
+		"is exceeded, requesters with Withdrawn intent should be dropped first."),
+	CELL_AGE,
+	CELL_FUNCTION("Responder Heartbeat", "string", 1, eviction_heartbeat,
+		"heartbeatTime is the last time at which the eviction process was reported to be "
+		"in progress by the responder. It should reflect the present time when set. "
+		"Responders should avoid heartbeats more frequent than 20 seconds to avoid "
+		"overloading the control-plane."),
+	CELL_FUNCTION("Responder Status Message", "string", 1, eviction_message,
+		"message provides human-readable details about the state of the responder and the "
+		"eviction process. Maximum length is 4000 characters."),
+};
+
+static const struct printer_cell_row evictionrequest_cells[] = {
+	CELL_NAME,
+	CELL_FUNCTION_OF("Target", 0, eviction_target, "name",
+		"target contains a reference to an object (e.g. a pod) that should be evicted. "
+		"This field is required and immutable."),
+	CELL_FUNCTION_OF("Target Type", 0, eviction_target, "",
+		"target contains a reference to an object (e.g. a pod) that should be evicted. "
+		"This field is required and immutable."),
+	CELL_FUNCTION("Status", "string", 0, eviction_status,
+		"conditions contain information about the eviction request.\n\nEvictionRequest "
+		"specific conditions are: TargetEvicted or Failed (managed by "
+		"evictionrequest-controller). - Failed means that the eviction request is no "
+		"longer being processed\n  by any eviction responder. This can happen if the "
+		"request is canceled or if no responder\n  managed to evict the target (e.g. "
+		"terminate or delete a pod).\n- TargetEvicted means that the target has been "
+		"evicted (e.g. a pod has been terminated or deleted).\n\nThese conditions can be "
+		"reset if the eviction was unsuccessful and a new Eviction intent has been "
+		"submitted.\n\nThe maximum length of the conditions list is 100."),
+	CELL_TEXT("Requester", "spec.requester", NULL,
+		"requester allows you to identify the entity, that requested the eviction of the "
+		"target.\n\nIt must be a valid domain-prefixed key (such as \"acme.io/foo\"). "
+		"Domain names *.k8s.io and *.kubernetes.io are reserved. This field is required "
+		"and immutable."),
+	CELL_TEXT("Intent", "spec.intent", NULL,
+		"intent specifies the action that should be taken for the specified target.\n\n- "
+		"Eviction means that the requester is interested in the eviction of the target. - "
+		"Withdrawn means that the requester is no longer interested in the eviction of the "
+		"target.\n  If all requesters' intents are withdrawn for a common target, the "
+		"eviction will be canceled.\n  Cancellation consequences:\n  - Inactive responders "
+		"will never run.\n  - Active responders are expected to cancel the eviction.\n  - "
+		"Completed or Interrupted responders should not take any action."),
+	CELL_AGE,
+};
+
 const struct printer_kind_row printer_kinds_pods[] = {
 	KIND("", "pods", pod_cells),
+	KIND("lifecycle.k8s.io", "evictions", eviction_cells),
+	KIND("lifecycle.k8s.io", "evictionrequests", evictionrequest_cells),
 	{0},
 };

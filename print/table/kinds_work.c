@@ -470,7 +470,8 @@ static enum printer_cell_type podgroup_status(struct printer_row *row)
 	struct value condition;
 
 	while (printer_next(row, &iter, &condition)) {
-		if (printer_is(row, &condition, "type", "PodGroupScheduled"))
+		if (printer_is(row, &condition, "type", "PodGroupInitiallyScheduled") ||
+			printer_is(row, &condition, "type", "PodGroupScheduled")) /* 1.36 */
 			status = printer_is(row, &condition, "status", "True")
 					 ? BYTES_LIT("Scheduled")
 					 : BYTES_LIT("Unschedulable");
@@ -486,9 +487,22 @@ static const struct printer_cell_row podgroup_cells[] = {
 		"schedulingPolicy defines the scheduling policy for this instance of the PodGroup. "
 		"Controllers are expected to fill this field by copying it from a "
 		"PodGroupTemplate."),
-	CELL_TEXT("Workload", "spec.podGroupTemplateRef.workload.workloadName", "<none>",
-		"Name of the referenced Workload object"),
+	/* The second one is that of 1.36. */
+	{{"Workload", "string", "", 0, "Name of the referenced Workload object"}, HOW_TEXT,
+		"spec.workloadRef.workloadName", "spec.podGroupTemplateRef.workload.workloadName",
+		.none = "<none>"},
 	CELL_FUNCTION("Status", "string", 0, podgroup_status, "Status of the PodGroup"),
+	CELL_AGE,
+};
+
+static const struct printer_cell_row compositepodgroup_cells[] = {
+	CELL_NAME,
+	CELL_FUNCTION("Policy", "string", 0, podgroup_policy,
+		"schedulingPolicy defines the scheduling policy for this instance of the "
+		"CompositePodGroup. Controllers are expected to fill this field by copying it from "
+		"a CompositePodGroupTemplate. This field is immutable."),
+	CELL_TEXT("Workload", "spec.workloadRef.workloadName", "<none>",
+		"Name of the referenced Workload object"),
 	CELL_AGE,
 };
 
@@ -512,5 +526,6 @@ const struct printer_kind_row printer_kinds_work[] = {
 	KIND("scheduling.k8s.io", "priorityclasses", priority_cells),
 	KIND("scheduling.k8s.io", "workloads", workload_cells),
 	KIND("scheduling.k8s.io", "podgroups", podgroup_cells),
+	KIND("scheduling.k8s.io", "compositepodgroups", compositepodgroup_cells),
 	{0},
 };
