@@ -113,7 +113,8 @@ unsigned api_kind_group_rank(const char *group)
 		"certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
 		"storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io",
 		"scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io",
-		"resource.k8s.io", "flowcontrol.apiserver.k8s.io"};
+		"resource.k8s.io", "flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io",
+		"storagemigration.k8s.io", "lifecycle.k8s.io"};
 	unsigned n = sizeof(groups) / sizeof(*groups), i = 0;
 
 	while (i < n && strcmp(groups[i], group) != 0)

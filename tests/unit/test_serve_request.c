@@ -396,6 +396,9 @@ Test(serve_request, s20_s21_s22_s26_s27_field_labels) /* S20 to S22, S26, S27 */
 	fields_are("apps", "Deployment", true, "spec.color=red",
 		"\"spec.color\" is not a known field selector: only \"metadata.name\", "
 		"\"metadata.namespace\"");
+	fields_are("lifecycle.k8s.io", "Eviction", true, "spec.color=red",
+		"\"spec.color\" is not a known field selector: only \"metadata.name\", "
+		"\"metadata.namespace\"");
 }
 
 Test(serve_request, bookmarks_have_the_zero_values_of_their_kind)
@@ -408,6 +411,8 @@ Test(serve_request, bookmarks_have_the_zero_values_of_their_kind)
 	cr_expect(strstr(api_bookmark_rest("autoscaling", "v2", "HorizontalPodAutoscaler"),
 		"\"currentMetrics\":null"));
 	cr_expect_str_eq(api_bookmark_rest("example.com", "v1", "Pod"), "");
+	cr_expect_str_eq(api_bookmark_rest("scheduling.k8s.io", "v1beta1", "PodGroup"),
+		",\"spec\":{\"schedulingPolicy\":{}},\"status\":{}");
 	cr_expect_str_eq(api_bookmark_annotation("apps", "DaemonSet"),
 		"\"deprecated.daemonset.template.generation\":\"0\"");
 	cr_expect_str_eq(api_bookmark_annotation("apps", "Deployment"), "");
@@ -419,6 +424,10 @@ Test(serve_request, groups_and_versions_have_the_api_servers_order)
 	cr_expect_lt(
 		api_kind_group_rank("apps"), api_kind_group_rank("admissionregistration.k8s.io"));
 	cr_expect_eq(api_kind_group_rank("a.example.com"), api_kind_group_rank("b.example.com"));
+	cr_expect_lt(api_kind_group_rank("flowcontrol.apiserver.k8s.io"),
+		api_kind_group_rank("storagemigration.k8s.io"));
+	cr_expect_lt(api_kind_group_rank("storagemigration.k8s.io"),
+		api_kind_group_rank("a.example.com"));
 	static const char *const order[] = {
 		"v10", "v2", "v1", "v3beta1", "v1beta2", "v1beta1", "v2alpha1", "foo", "v1x"};
 
