@@ -399,7 +399,8 @@ static bool route_is_elsewhere(struct answer_request *request, int parsed)
 		path->is_long || parsed != 0 ||
 		(request->x->upgrade && !answer_takes_messages(request)))
 		return true;
-	if (route_needs_quorum(request))
+	/* The API server ignores a shard selector without its feature gate, which is not known. */
+	if (route_needs_quorum(request) || request->options.sharded)
 		return true;
 	if (api_accept_parse(exchange_header(request->x, "accept"), false, &request->accept,
 		    &request->status))

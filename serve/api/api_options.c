@@ -24,6 +24,7 @@ enum api_options_key {
 	KEY_PRETTY,
 	KEY_EXPORT,
 	KEY_DEADLINE,
+	KEY_SHARD,
 	KEYS
 };
 
@@ -42,6 +43,7 @@ static const char *const api_options_keys[KEYS] = {
 	[KEY_PRETTY] = "pretty",
 	[KEY_EXPORT] = "export",
 	[KEY_DEADLINE] = "timeout",
+	[KEY_SHARD] = "shardSelector",
 };
 
 /* The values as they were given; NULL: the key is absent. */
@@ -199,6 +201,7 @@ int api_options_parse(
 			"the export parameter, deprecated since v1.14, is no longer supported");
 	if (!lists)
 		return 0;
+	options->sharded = values.at[KEY_SHARD] && *values.at[KEY_SHARD];
 	if (values.at[KEY_TIMEOUT])
 		r = api_options_int(values.at[KEY_TIMEOUT], &options->timeout_seconds, status);
 	if (r == 0 && values.at[KEY_LIMIT])

@@ -22,6 +22,7 @@ struct api_options {
 	enum api_match match;
 	bool watch, bookmarks;
 	bool send_initial_given, send_initial;
+	bool sharded;            /* by shardSelector (1.36, alpha); it is not decoded */
 	int64_t limit;           /* 0: none */
 	int64_t timeout_seconds; /* 0: none */
 	const char *include_text;

@@ -75,6 +75,17 @@ def test_covered_reads_are_answered_from_the_cache(forward):
     assert forward.api.times("GET", "/api/v1/namespaces/web/pods") == before
 
 
+def test_shards_are_the_api_servers(forward):
+    """Without its feature gate it sends all objects; only it knows."""
+    shard = "shardSelector=shardRange(object.metadata.uid,'0x0000000000000000','0x8000000000000000')"
+    before = forward.api.times("GET", PODS)
+    assert forward.ask(f"{PODS}?{shard}").names == ["p0", "p1", "p2"]
+    assert forward.api.times("GET", PODS) == before + 1
+    assert forward.ask(f"{PODS}?shardSelector=").names == ["p0", "p1", "p2"]
+    assert forward.ask(f"{PODS}/p1?{shard}").status == 200, "a get has none"
+    assert forward.api.times("GET", PODS) == before + 1
+
+
 def test_a_ca_file_that_is_replaced_counts_for_forwarded_requests(workspace, authority):
     """While the reflector's own connection goes on: until then kinf-serve kept the CA of the reflector's start."""
     simulator = workspace.simulator(tls=authority("one").issue("server", "IP:127.0.0.1"))
