@@ -384,7 +384,7 @@ static int discovery_document(
 			     "\"/readyz\",\"/version\"]}");
 		return FOUND;
 	case API_PATH_VERSION:
-		buf_str(out, "{\"major\":\"1\",\"minor\":\"36\",\"gitVersion\":\"v1.36.0+"
+		buf_str(out, "{\"major\":\"1\",\"minor\":\"37\",\"gitVersion\":\"v1.37.0+"
 			     "kinf-" KINF_VERSION
 			     "\",\"gitCommit\":\"\",\"gitTreeState\":\"clean\",\"buildDate\":"
 			     "\"1970-01-01T00:00:00Z\",\"goVersion\":\"none\",\"compiler\":\"cc\","
