@@ -20,6 +20,7 @@
 #include "serve/answer/verbs.h"
 #include "serve/api/api_kinds.h"
 #include "serve/catalog/replay.h"
+#include "serve/http/gzip.h"
 
 #define ROUTE_HELD_MAX ((size_t)64 << 20) /* of answers that clients have not taken */
 
@@ -200,6 +201,7 @@ void answer_worker_close(struct answer_worker **worker)
 		return;
 	REQUIRE(!w->waiting);
 	answer_groups_close(w);
+	gzip_free(&w->gzip);
 	snapshot_close(&w->snapshot);
 	free(w);
 }

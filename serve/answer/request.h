@@ -61,6 +61,7 @@ struct answer_worker {
 	struct snapshot *snapshot; /* NULL: none could be taken yet */
 	struct answer_groups *groups;
 	struct answer_request *waiting;
+	struct gzip *gzip; /* of all its watches; NULL: none has needed it */
 };
 
 enum answer_verb { ANSWER_GET, ANSWER_LIST, ANSWER_WATCH };

@@ -24,6 +24,7 @@
 #include "serve/answer/forward.h"
 #include "serve/answer/group.h"
 #include "serve/answer/state.h"
+#include "serve/http/gzip.h"
 #include "serve/http/websocket.h"
 
 #define WATCH_PIECE            ((size_t)32 << 10)
@@ -49,6 +50,7 @@ struct watch {
 	bool bookmark_due, finishing;
 	bool lags;                      /* counted as lagging: its last read() gave something */
 	bool said_stale;                /* by the last bookmark to a leaf */
+	bool packs;                     /* the stream is gzip's */
 	struct websocket *socket;       /* the events are its messages; NULL: they are lines */
 	struct answer_objects *objects; /* the initial ones */
 	char rv[TIMELINE_RV_SIZE];      /* newest one given, or the client's */
@@ -551,6 +553,24 @@ static void socket_begin(struct watch *watch)
 	exchange_begin(x, 101, head.headers, head.n);
 }
 
+/* ---- compressed --------------------------------------------------------- */
+
+/* Makes a member of gzip of each piece, as the API server does at each flush: then an idle watch
+ * keeps no state. Only the first objects are COMPRESSED, which are most; a compressed event would
+ * cost each of its watches as much as TLS does. */
+static int watch_pack(struct watch *watch, bool compressed)
+{
+	struct gzip **gzip = &watch->request->worker->gzip;
+	struct buf packed = BUF_INIT;
+	int r = compressed && !*gzip ? gzip_new(gzip) : 0;
+
+	if (r == 0)
+		r = gzip_member(compressed ? *gzip : NULL, buf_bytes(&watch->out), &packed);
+	buf_release(&watch->out);
+	watch->out = packed;
+	return r;
+}
+
 /* ---- the stream --------------------------------------------------------- */
 
 /* Makes the next piece if the last one is gone. Returns: 0; AGAIN: nothing now; errors, after which
@@ -559,6 +579,7 @@ static int watch_fill(struct watch *watch)
 {
 	uint64_t now = proc_monotonic_ns(), until = now + ANSWER_SLICE_NS;
 	struct websocket *socket = watch->socket;
+	bool initial = watch->stage < WATCH_LIVE;
 	int r = 0;
 
 	if (watch->taken == watch->out.size) {
@@ -583,6 +604,11 @@ static int watch_fill(struct watch *watch)
 	}
 	if (r >= 0 && buf_error(&watch->out) < 0)
 		r = buf_error(&watch->out);
+	if (watch->packs && watch->out.size && r >= 0) {
+		int packed = watch_pack(watch, initial);
+
+		r = packed < 0 ? packed : r;
+	}
 	if (!socket || r < 0)
 		return r;
 	int framed = websocket_frame_lines(&watch->out);
@@ -736,7 +762,9 @@ void answer_watch(struct answer_request *request)
 	request->x->long_running = true;
 	request->resume = watch_timer;
 	watch_set_timer(watch);
-	answer_head(request, answer_type(request), false, &head);
+	watch->packs = request->gzip && !watch->socket && request->options.send_initial &&
+		       request->options.bookmarks;
+	answer_head(request, answer_type(request), watch->packs, &head);
 	if (watch->socket)
 		socket_begin(watch);
 	else

@@ -13,6 +13,7 @@ usage: KUBECONFIG=FILE tests/real/check_serve.py [--keep] [NAME...]  (NAME: thes
 
 import argparse
 import base64
+import gzip
 import http.client
 import json
 import os
@@ -452,12 +453,13 @@ def masked(body):
     return body
 
 
+def plain(answer):
+    return gzip.decompress(answer.body) if answer.headers.get("content-encoding") == "gzip" else answer.body
+
+
 def parts(answer):
     """The compared parts of an answer."""
-    body = answer.body
-    if answer.headers.get("content-encoding") == "gzip":
-        import gzip
-        body = gzip.decompress(body)
+    body = plain(answer)
     headers = {name: answer.headers[name] for name in HEADERS if name in answer.headers}
     return answer.status, headers, masked(body)
 
@@ -533,7 +535,7 @@ def lines(answer):
             if not (frame.startswith(b"\n\x08BOOKMARK") and found and found[-1].startswith(b"\n\x08BOOKMARK") and b"initial-events-end" not in frame):
                 found.append(frame)
         return found
-    for line in masked(answer.body).splitlines():
+    for line in masked(plain(answer)).splitlines():
         line = BOOKMARK_RV.sub(rb"\1N", line)
         if found:  # the API server may send the columns again, from its cache of encoded events
             line = COLUMNS.sub(b'"columnDefinitions":null', line)
@@ -555,6 +557,7 @@ def watches(rv, paths):
         yield f"watch {name}", path + "&timeoutSeconds=14", {"accept": accept}
     yield "watch old", PODS + "?watch=1&resourceVersion=1&timeoutSeconds=14", {}
     yield "watch gzip", PODS + f"?watch=1&resourceVersion={rv}&timeoutSeconds=14", {"accept-encoding": "gzip"}
+    yield "watch gzip-objects", PODS + f"?watch=1&{INITIAL}&allowWatchBookmarks=true&timeoutSeconds=14", {"accept-encoding": "gzip"}
     yield "watch curl", PODS + f"?watch=1&resourceVersion={rv}&timeoutSeconds=14", {"user-agent": "curl/8"}
 
 
