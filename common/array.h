@@ -11,11 +11,9 @@
  *
  * Growing may move the items: pointers into the array end with the next call.
  *
- * The index of an item in an array sorted by a number:
+ * An item of an array sorted by a number:
  *
- *	size_t i = ARRAY_PLACE(dump->rows, dump->n_rows, .id, id);
- *	if (i < dump->n_rows && dump->rows[i].id == id)
- *		...    // it is there
+ *	struct row *row = ARRAY_FIND(dump->rows, dump->n_rows, .id, id);
  */
 #ifndef COMMON_ARRAY_H
 #define COMMON_ARRAY_H
@@ -66,6 +64,13 @@ int array_grow(void *array, size_t n, size_t more, size_t *room, size_t size, co
 				array_high = array_middle; \
 		} \
 		array_low; \
+	})
+
+/* Returns the first item with a MEMBER equal to KEY; NULL: there is none. */
+#define ARRAY_FIND(items, n, member, key) \
+	({ \
+		size_t array_i = ARRAY_PLACE(items, n, member, key); \
+		array_i < (n) && (items)[array_i] member == (key) ? &(items)[array_i] : NULL; \
 	})
 
 /* Compare two items for qsort(3) and bsearch(3): uint64_t, texts, struct bytes. */

@@ -237,9 +237,7 @@ void feed_rows_release(struct journal *journal)
 
 struct feed_row *feed_row_find(const struct journal *journal, uint32_t feed)
 {
-	size_t i = ARRAY_PLACE(journal->feeds, journal->n_feeds, .id, feed);
-
-	return i < journal->n_feeds && journal->feeds[i].id == feed ? &journal->feeds[i] : NULL;
+	return ARRAY_FIND(journal->feeds, journal->n_feeds, .id, feed);
 }
 
 /* Ids only grow, so the new one goes to the end. */

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
@@ -41,9 +42,7 @@ static int follow_compare_ids(const void *a, const void *b)
 
 bool follow_find(const struct follow *f, uint32_t feed, size_t *ret_i)
 {
-	const struct follow_id key = {.feed = feed};
-	const struct follow_id *id =
-		f->n ? bsearch(&key, f->ids, f->n, sizeof(key), follow_compare_ids) : NULL;
+	const struct follow_id *id = ARRAY_FIND(f->ids, f->n, .feed, feed);
 
 	*ret_i = id ? id->i : 0;
 	return id != NULL;

@@ -472,20 +472,11 @@ const uint8_t *snapshot_uuid(const struct snapshot *snapshot)
 	return snapshot_log(snapshot)->journal.uuid;
 }
 
-static int snapshot_compare_feeds(const void *a, const void *b)
-{
-	const struct index_feed *x = a, *y = b;
-
-	return (x->feed > y->feed) - (x->feed < y->feed);
-}
-
 const struct index_feed *snapshot_index_feed(const struct snapshot *snapshot, uint32_t feed)
 {
 	const struct snapshot *s = snapshot_active(snapshot);
-	const struct index_feed key = {.feed = feed};
 
-	return s->n_feeds ? bsearch(&key, s->feeds, s->n_feeds, sizeof(key), snapshot_compare_feeds)
-			  : NULL;
+	return ARRAY_FIND(s->feeds, s->n_feeds, .feed, feed);
 }
 
 uint64_t snapshot_visible(struct snapshot *snapshot, uint32_t feed)

@@ -78,9 +78,7 @@ int verify_tick(struct verify *v)
 
 struct verify_feed *verify_feed(struct verify *v, uint32_t id)
 {
-	size_t i = ARRAY_PLACE(v->feeds, v->n_feeds, .id, id);
-
-	return i < v->n_feeds && v->feeds[i].id == id ? &v->feeds[i] : NULL;
+	return ARRAY_FIND(v->feeds, v->n_feeds, .id, id);
 }
 
 bool verify_wants(const struct verify *v, uint32_t feed)
@@ -260,7 +258,7 @@ static int verify_current(struct verify *v, const struct home *home)
 		err_ignore(r, "a journal that takes its place has another number");
 		return 0;
 	}
-	return r < 0 ? verify_failed(v, r, "journal") : 0;
+	return verify_failed(v, r, "journal");
 }
 
 /* The journal can't be opened: reports its remaining records. */
@@ -271,7 +269,7 @@ static int verify_salvage(struct verify *v, const struct home *home)
 	int r = v->options->salvage ? salvage_open(home, &salvage) : NOT_FOUND;
 
 	if (r != FOUND)
-		return r < 0 ? verify_failed(v, r, "journal") : 0;
+		return verify_failed(v, r, "journal");
 	v->report.records = salvage_records(salvage);
 	salvage_describe(salvage, text);
 	verify_fault(v, "journal: %s: 'kinf dump journal' prints those that are there", text);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "store/index/index_internal.h"
@@ -191,10 +192,7 @@ static int verify_posting_row(struct verify *v, struct bytes key, struct bytes v
 
 	if (r < 0)
 		return r;
-	const struct verify_term wanted = {.id = block.term};
-	struct verify_term *term = v->n_terms ? bsearch(&wanted, v->terms, v->n_terms,
-							sizeof(wanted), verify_compare_terms)
-					      : NULL;
+	struct verify_term *term = ARRAY_FIND(v->terms, v->n_terms, .id, block.term);
 
 	v->report.postings += block.n;
 	if (!term)

@@ -17,9 +17,7 @@
 
 static struct verify_version *verify_find_version(struct verify *v, uint64_t seq)
 {
-	size_t i = ARRAY_PLACE(v->versions, v->n_versions, .seq, seq);
-
-	return i < v->n_versions && v->versions[i].seq == seq ? &v->versions[i] : NULL;
+	return ARRAY_FIND(v->versions, v->n_versions, .seq, seq);
 }
 
 static void verify_follow_version(
