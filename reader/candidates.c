@@ -34,8 +34,7 @@ static int candidates_add_postings(struct candidates *c, const struct plan_term 
 
 	if (r != FOUND)
 		return r < 0 ? r : 0;
-	while ((n = snapshot_walk_objects(
-			c->snapshot, c->feed, walk, objects, SNAPSHOT_OBJECTS_MAX)) > 0)
+	while ((n = snapshot_walk_objects(c->snapshot, c->feed, walk, objects)) > 0)
 		for (int i = 0; i < n; i++) {
 			r = objects[i].entry.seq > newest ? 0 : candidates_add(c, &objects[i]);
 			if (r < 0)

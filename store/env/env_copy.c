@@ -38,12 +38,12 @@ int env_copy_put(
 	return r < 0 ? r : txn_put(copy->txn, db, key, value, flags);
 }
 
-int env_copy_reserve(struct env_copy *copy, unsigned db, struct bytes key, size_t size,
-	unsigned flags, void **ret_place)
+int env_copy_reserve(
+	struct env_copy *copy, unsigned db, struct bytes key, size_t size, void **ret_place)
 {
 	int r = env_copy_begin(copy, key.size + size);
 
-	return r < 0 ? r : txn_reserve(copy->txn, db, key, size, flags, ret_place);
+	return r < 0 ? r : txn_reserve(copy->txn, db, key, size, TXN_APPEND, ret_place);
 }
 
 int env_copy_del(struct env_copy *copy, unsigned db, struct bytes key)

@@ -24,9 +24,9 @@ struct env_copy {
 int env_copy_begin(struct env_copy *copy, uint64_t size);
 int env_copy_put(
 	struct env_copy *copy, unsigned db, struct bytes key, struct bytes value, unsigned flags);
-/* Reserves SIZE bytes; the caller writes the value there before the next call on COPY. */
-int env_copy_reserve(struct env_copy *copy, unsigned db, struct bytes key, size_t size,
-	unsigned flags, void **ret_place);
+/* Appends SIZE bytes; the caller writes the value there before the next call on COPY. */
+int env_copy_reserve(
+	struct env_copy *copy, unsigned db, struct bytes key, size_t size, void **ret_place);
 /* Removes KEY. Returns: FOUND, NOT_FOUND. */
 int env_copy_del(struct env_copy *copy, unsigned db, struct bytes key);
 int env_copy_commit(struct env_copy *copy);

@@ -23,18 +23,6 @@ struct index_copying {
 	void *arg;
 };
 
-/* Sets the place of ENTRY's version in the copy's journal. */
-static int index_copy_place(struct index_copying *c, struct index_entry *entry)
-{
-	int r = journal_place(
-		c->journal, c->journal_txn, entry->seq, &entry->place, &entry->place_size);
-
-	if (r == NOT_FOUND) /* of a removed feed */
-		entry->place = entry->place_size = 0;
-	entry->generation = journal_generation(c->journal);
-	return r < 0 ? r : 0;
-}
-
 /* Copies `name` or `object`; both have rows beginning with an entry. */
 static int index_copy_entries(struct index_copying *c, enum index_database db)
 {
@@ -54,10 +42,13 @@ static int index_copy_entries(struct index_copying *c, enum index_database db)
 		if (r < 0)
 			return r;
 		index_read_entry(value.data, &entry);
-		r = index_copy_place(c, &entry);
-		if (r == 0)
-			r = env_copy_reserve(
-				&c->to, db, key, value.size + ROW_CRC, TXN_APPEND, &row);
+		r = journal_place(
+			c->journal, c->journal_txn, entry.seq, &entry.place, &entry.place_size);
+		if (r == NOT_FOUND) /* of a removed feed */
+			entry.place = entry.place_size = 0;
+		entry.generation = journal_generation(c->journal);
+		if (r >= 0)
+			r = env_copy_reserve(&c->to, db, key, value.size + ROW_CRC, &row);
 		if (r < 0)
 			return r;
 		memcpy(row, value.data, value.size);

@@ -142,8 +142,8 @@ static int copy_record(struct journal_copy *copy, const struct record *record, u
 	bare.body = BYTES_NONE;
 	if (record->seq > horizon)
 		copy->cut += record_size(record) - record_size(&bare);
-	r = env_copy_reserve(&copy->to, DB_LOG, seq_key(record->seq, room), record_size(&bare),
-		TXN_APPEND, &place);
+	r = env_copy_reserve(
+		&copy->to, DB_LOG, seq_key(record->seq, room), record_size(&bare), &place);
 	if (r == 0)
 		record_write(&bare, place);
 	return r;

@@ -184,9 +184,9 @@ int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	const struct index_entry *entry, struct record *ret_record);
 
 /*
- * Gets the next objects of a walk over the postings of a term of FEED, at most N: several at once,
- * to load their memory together. Keys live while the snapshot is held. Returns: how many; 0: the
- * end; errors.
+ * Gets the next objects of a walk over the postings of a term of FEED: several at once, to load
+ * their memory together. Keys live while the snapshot is held. Returns: how many; 0: the end;
+ * errors.
  */
 #define SNAPSHOT_OBJECTS_MAX 32
 struct snapshot_object {
@@ -194,7 +194,7 @@ struct snapshot_object {
 	struct index_entry entry;
 };
 int snapshot_walk_objects(struct snapshot *snapshot, uint32_t feed, struct index_walk *walk,
-	struct snapshot_object *ret_objects, size_t n);
+	struct snapshot_object ret_objects[SNAPSHOT_OBJECTS_MAX]);
 
 /* Gets the objects of N keys, at most SNAPSHOT_OBJECTS_MAX: several at once, to load their memory
  * together. Each result is as of snapshot_get(); the sentence of an error is the last one's. */

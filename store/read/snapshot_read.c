@@ -197,7 +197,7 @@ bool snapshot_hints_agree(
 }
 
 int snapshot_walk_objects(struct snapshot *snapshot, uint32_t feed, struct index_walk *walk,
-	struct snapshot_object *ret_objects, size_t n)
+	struct snapshot_object ret_objects[SNAPSHOT_OBJECTS_MAX])
 {
 	const struct snapshot *s = snapshot_active(snapshot);
 	uint64_t visible = snapshot_visible(snapshot, feed);
@@ -207,8 +207,7 @@ int snapshot_walk_objects(struct snapshot *snapshot, uint32_t feed, struct index
 	size_t found = 0;
 	int r = FOUND;
 
-	REQUIRE(n > 0 && n <= SNAPSHOT_OBJECTS_MAX);
-	while (found < n && (r = index_walk_next_id(walk, &ids[found])) == FOUND)
+	while (found < SNAPSHOT_OBJECTS_MAX && (r = index_walk_next_id(walk, &ids[found])) == FOUND)
 		found++;
 	if (r < 0)
 		return r;

@@ -218,8 +218,7 @@ static void check_node_index(struct world *world, uint32_t id, const struct late
 		MUST(r == FOUND || r == NOT_FOUND, "postings: %s", err_text(r));
 		int n = r == FOUND ? 1 : 0;
 
-		while (n > 0 && (n = snapshot_walk_objects(
-					 s, id, walk, object, SNAPSHOT_OBJECTS_MAX)) > 0) {
+		while (n > 0 && (n = snapshot_walk_objects(s, id, walk, object)) > 0) {
 			check_objects(value, node, object, n, state);
 			found += (uint64_t)n;
 		}
