@@ -354,14 +354,6 @@ int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan)
 	return page && map->places ? pin_scan_open(page->inode, map->places, ret_scan) : 0;
 }
 
-/* Says how far the state has come. */
-static void mapping_publish(struct mapping *map)
-{
-	/* An empty transaction gets no txn id. */
-	map->ours = mapping_last_txn(map);
-	__atomic_store_n(&map->own_page->committed, map->ours, __ATOMIC_RELEASE);
-}
-
 int mapping_check_ours(const struct mapping *map)
 {
 	if (!map->own_page || mapping_last_txn(map) == map->ours)
@@ -420,7 +412,8 @@ int mapping_commit(struct mapping *map, MDB_txn *txn, bool has_written)
 		int lost = mapping_undo_commit(map, id);
 		rc = rc ? rc : lost;
 	}
-	mapping_publish(map);
+	map->ours = mapping_last_txn(map); /* an empty transaction gets no txn id */
+	__atomic_store_n(&page->committed, map->ours, __ATOMIC_RELEASE);
 	return rc;
 }
 

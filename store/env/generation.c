@@ -185,15 +185,6 @@ static int generation_highest(void *arg, int directory_fd, uint32_t number)
 	return 0;
 }
 
-static int generation_make_file(int fd, const char *name, unsigned mode)
-{
-	AUTO_FD int file = openat(fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
-
-	if (file < 0 || fchmod(file, mode) < 0)
-		return err_set(-errno, "making %s", name);
-	return 0;
-}
-
 /* Makes the directory with an empty data.mdb, and opens the environment in it. */
 static int generation_fill_directory(
 	struct generation *gen, int directory_fd, const struct generation_options *options)
@@ -207,8 +198,12 @@ static int generation_fill_directory(
 	int r = generation_open_folder(directory_fd, gen->number, &gen->fd);
 	if (r == 0 && fchmod(gen->fd, mode) < 0)
 		r = err_set(-errno, "making %s", name);
-	if (r == 0)
-		r = generation_make_file(gen->fd, "data.mdb", options->file_mode);
+	if (r == 0) {
+		AUTO_FD int file = openat(gen->fd, "data.mdb",
+			O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, options->file_mode);
+		if (file < 0 || fchmod(file, options->file_mode) < 0)
+			r = err_set(-errno, "making data.mdb");
+	}
 	if (r == 0 && fsync(directory_fd) < 0)
 		r = err_set(-errno, "syncing the directory");
 	return r < 0 ? r : generation_start_writing(gen, options);

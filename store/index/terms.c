@@ -116,19 +116,12 @@ static int terms_parse(struct terms_rule *rule, const struct index_definition *d
 	return 0;
 }
 
-static bool terms_knows(const struct terms *terms, uint32_t definition)
-{
-	for (size_t i = 0; i < terms->n_rules; i++)
-		if (terms->rules[i].definition == definition)
-			return true;
-	return false;
-}
-
 int terms_add(struct terms *terms, const struct index_definition *definition)
 {
 	CHECK_OBJ(terms, TERMS_MAGIC);
-	if (terms_knows(terms, definition->id))
-		return 0;
+	for (size_t i = 0; i < terms->n_rules; i++)
+		if (terms->rules[i].definition == definition->id)
+			return 0;
 	int r = ARRAY_ROOM(terms->rules, terms->n_rules, terms->rules_room, 1, "index definitions");
 
 	if (r < 0)

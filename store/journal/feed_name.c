@@ -111,15 +111,6 @@ static size_t feed_line(const struct feed_definition *d, struct bytes order)
 	return SIZE_MAX;
 }
 
-/* Orders groups missing in the order of discovery: the core group, the API server's other groups,
- * then by name. */
-static int feed_compare_groups(const char *a, const char *b)
-{
-	bool own_a = custom_is_builtin_group(a), own_b = custom_is_builtin_group(b);
-
-	return own_a != own_b && *a && *b ? own_b - own_a : strcmp(a, b);
-}
-
 int feed_definition_compare(const struct feed_definition *a, const struct feed_definition *b,
 	const char *name, struct bytes order)
 {
@@ -130,7 +121,10 @@ int feed_definition_compare(const struct feed_definition *a, const struct feed_d
 		return fit_a < fit_b ? -1 : 1;
 	if (line_a != line_b)
 		return line_a < line_b ? -1 : 1;
-	return feed_compare_groups(a->group, b->group);
+	/* Not in the order of discovery: the core group, the API server's others, then by name. */
+	bool own_a = custom_is_builtin_group(a->group), own_b = custom_is_builtin_group(b->group);
+	return own_a != own_b && *a->group && *b->group ? own_b - own_a
+							: strcmp(a->group, b->group);
 }
 
 /* ---- the order of discovery --------------------------------------------- */

@@ -194,18 +194,6 @@ static void feeds_put_names(const struct snapshot_feed *feeds, size_t n, struct 
 		buf_printf(out, " and %zu more, which 'kinf status' lists", named - NAMES_MAX);
 }
 
-/* Returns the name of a feed with a name or resource similar to NAME; NULL: none. */
-static const char *feeds_find_similar(const struct snapshot_feed *feeds, size_t n, const char *name)
-{
-	for (size_t i = 0; i < n; i++) {
-		const struct feed_definition *d = &feeds[i].definition;
-
-		if (similar(name, d->name) || similar(name, d->resource) || similar(name, d->kind))
-			return d->name;
-	}
-	return NULL;
-}
-
 /* Moves the feeds of NAME to the front: those of the configuration's entry, else of kubectl's
  * choice of resource. Returns how many there are. */
 static size_t feeds_keep_called(
@@ -270,12 +258,15 @@ static int feeds_select(
 		return err_say(ERR_NO_FEED,
 			"no feed '%s': write the name of one feed and nothing else; there are: %s",
 			name, buf_cstr(&names));
-	const char *meant = feeds_find_similar(feeds, n, name);
-	if (meant)
-		return err_say(ERR_NO_FEED,
-			"no feed '%s': did you mean '%s'? Else add '- resource: %s' to the feeds "
-			"in kinf.yaml; there are: %s",
-			name, meant, name, buf_cstr(&names));
+	for (size_t i = 0; i < n; i++) {
+		const struct feed_definition *d = &feeds[i].definition;
+
+		if (similar(name, d->name) || similar(name, d->resource) || similar(name, d->kind))
+			return err_say(ERR_NO_FEED,
+				"no feed '%s': did you mean '%s'? Else add '- resource: %s' to the "
+				"feeds in kinf.yaml; there are: %s",
+				name, d->name, name, buf_cstr(&names));
+	}
 	/* The remedy comes first: the names may be cut off. */
 	return err_say(ERR_NO_FEED,
 		"no feed '%s': add '- resource: %s' to the feeds in kinf.yaml; if it is there, "
