@@ -78,7 +78,7 @@ int journal_finish(struct journal *journal)
 	if (r == 0)
 		r = feed_rows_flush(journal);
 	if (r == 0 && journal->meta_changed)
-		r = meta_write(journal->txn, &journal->meta, journal->next_feed);
+		r = meta_write(journal->txn, &journal->meta);
 	if (r < 0) {
 		journal_abort(journal);
 		return r;
@@ -309,12 +309,12 @@ int journal_add_feed(
 	journal_require_open(journal);
 	if (journal->error < 0)
 		return journal->error;
-	given.id = journal->next_feed;
+	given.id = journal->meta.next_feed;
 	int r = journal_put_definition(journal, &given);
 	if (r == 0)
 		r = feed_row_add(journal, given.id, &row);
 	if (r == 0) {
-		journal->next_feed++;
+		journal->meta.next_feed++;
 		r = journal_append_record(journal,
 			&(struct record){.feed = given.id, .type = RECORD_FEED_ADDED}, &seq);
 	}
@@ -417,11 +417,9 @@ int journal_set_cluster(struct journal *journal, const char *cluster)
 
 int journal_meta(struct journal *journal, struct txn *txn, struct journal_meta *ret_meta)
 {
-	uint32_t next_feed;
-
 	CHECK_OBJ(journal, JOURNAL_MAGIC);
 	if (txn != journal->txn)
-		return meta_read(txn, ret_meta, &next_feed);
+		return meta_read(txn, ret_meta);
 	*ret_meta = journal->meta;
 	return 0;
 }

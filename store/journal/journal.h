@@ -180,6 +180,7 @@ struct journal_meta {
 	uint64_t horizon;  /* history above it is complete */
 	uint64_t history;  /* bytes of the log's records above the horizon */
 	char cluster[256]; /* identity of the mirrored cluster, "" before the first contact */
+	uint32_t next_feed; /* the id of the next feed */
 };
 
 struct journal;

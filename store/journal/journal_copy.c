@@ -170,9 +170,8 @@ static int copy_log(struct journal_copy *copy, struct txn *txn, uint64_t end)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
 	struct journal_meta meta;
-	uint32_t next_feed;
 	struct record record;
-	int r = meta_read(txn, &meta, &next_feed);
+	int r = meta_read(txn, &meta);
 
 	if (r == 0)
 		r = journal_walk_open(copy->options.from, txn, copy->seq + 1, &log);
@@ -248,26 +247,23 @@ int journal_copy_slice(struct journal_copy *copy, uint64_t bytes)
 
 static int copy_finish(struct journal_copy *copy, struct txn *txn, struct journal_meta *ret_meta)
 {
-	uint32_t next_feed;
 	int r = AGAIN;
 
 	while (r == AGAIN)
 		r = copy_slice(copy, txn, UINT64_MAX);
 	if (r == 0)
 		r = env_copy_database(&copy->to, DB_FEED, txn, NULL, NULL);
-	if (r ==
-		/* the row of meta is written once more below */
-		0)
+	if (r == 0) /* the row of meta is written once more below */
 		r = env_copy_database(&copy->to, DB_META, txn, NULL, NULL);
 	if (r == 0)
-		r = meta_read(txn, ret_meta, &next_feed);
+		r = meta_read(txn, ret_meta);
 	if (r < 0)
 		return r;
 	memcpy(ret_meta->uuid, copy->uuid, 16);
 	ret_meta->history -= copy->cut < ret_meta->history ? copy->cut : ret_meta->history;
 	r = env_copy_begin(&copy->to, sizeof(*ret_meta));
 	if (r == 0)
-		r = meta_write(copy->to.txn, ret_meta, next_feed);
+		r = meta_write(copy->to.txn, ret_meta);
 	if (r == 0)
 		r = env_copy_commit(&copy->to);
 	if (r == 0)

@@ -49,7 +49,6 @@ struct journal {
 	bool stale;
 	bool meta_changed;
 	struct journal_meta meta;
-	uint32_t next_feed;
 	struct feed_row *feeds; /* by id */
 	size_t n_feeds, feeds_room;
 	struct buf scratch;
@@ -59,9 +58,9 @@ struct journal {
 
 #define META_KEY BYTES_LIT("journal")
 /* Reads the row. ERR_CORRUPT. */
-int meta_decode(struct bytes value, struct journal_meta *ret_meta, uint32_t *ret_next_feed);
-int meta_read(struct txn *txn, struct journal_meta *ret_meta, uint32_t *ret_next_feed);
-int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_feed);
+int meta_decode(struct bytes value, struct journal_meta *ret_meta);
+int meta_read(struct txn *txn, struct journal_meta *ret_meta);
+int meta_write(struct txn *txn, const struct journal_meta *meta);
 
 /* ---- feeds (feed_row.c) ------------------------------------------------- */
 

@@ -26,7 +26,7 @@ static uint32_t meta_checksum(const uint8_t *row)
 		0, row, AT_CLUSTER + strnlen((const char *)row + AT_CLUSTER, AT_CRC - AT_CLUSTER));
 }
 
-int meta_decode(struct bytes value, struct journal_meta *ret_meta, uint32_t *ret_next_feed)
+int meta_decode(struct bytes value, struct journal_meta *ret_meta)
 {
 	struct journal_meta meta;
 	const uint8_t *p = value.data;
@@ -34,6 +34,7 @@ int meta_decode(struct bytes value, struct journal_meta *ret_meta, uint32_t *ret
 	if (value.size != META_SIZE || meta_checksum(p) != le32_get(p + AT_CRC))
 		return err_set(ERR_CORRUPT, "the journal's meta row");
 	memcpy(meta.uuid, p + AT_UUID, sizeof(meta.uuid));
+	meta.next_feed = le32_get(p + AT_NEXT_FEED);
 	meta.next_seq = le64_get(p + AT_NEXT_SEQ);
 	meta.horizon = le64_get(p + AT_HORIZON);
 	meta.history = le64_get(p + AT_HISTORY);
@@ -42,19 +43,18 @@ int meta_decode(struct bytes value, struct journal_meta *ret_meta, uint32_t *ret
 		memchr(meta.cluster, '\0', sizeof(meta.cluster)) == NULL)
 		return err_set(ERR_CORRUPT, "the journal's meta row");
 	*ret_meta = meta;
-	*ret_next_feed = le32_get(p + AT_NEXT_FEED);
 	return 0;
 }
 
-int meta_read(struct txn *txn, struct journal_meta *ret_meta, uint32_t *ret_next_feed)
+int meta_read(struct txn *txn, struct journal_meta *ret_meta)
 {
 	struct bytes value;
 	int r = txn_get(txn, DB_META, META_KEY, &value);
 
-	return r < 0 ? r : meta_decode(r == FOUND ? value : BYTES_NONE, ret_meta, ret_next_feed);
+	return r < 0 ? r : meta_decode(r == FOUND ? value : BYTES_NONE, ret_meta);
 }
 
-int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_feed)
+int meta_write(struct txn *txn, const struct journal_meta *meta)
 {
 	void *place;
 	int r = txn_reserve(txn, DB_META, META_KEY, META_SIZE, 0, &place);
@@ -63,7 +63,7 @@ int meta_write(struct txn *txn, const struct journal_meta *meta, uint32_t next_f
 		return r;
 	uint8_t *p = place;
 	memcpy(p + AT_UUID, meta->uuid, sizeof(meta->uuid));
-	le32_put(p + AT_NEXT_FEED, next_feed);
+	le32_put(p + AT_NEXT_FEED, meta->next_feed);
 	le32_put(p + AT_ZERO, 0);
 	le64_put(p + AT_NEXT_SEQ, meta->next_seq);
 	le64_put(p + AT_HORIZON, meta->horizon);

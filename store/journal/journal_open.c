@@ -78,7 +78,7 @@ int journal_load(struct journal *journal, struct txn *txn)
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct bytes key, value;
 
-	int r = meta_read(txn, &journal->meta, &journal->next_feed);
+	int r = meta_read(txn, &journal->meta);
 	if (r == 0 && memcmp(journal->meta.uuid, journal_uuid(journal), 16) != 0)
 		r = err_set(ERR_CORRUPT, "the journal's uuid is not the one in STATE");
 	if (r == 0)
@@ -146,7 +146,7 @@ static int journal_create(
 	if (r < 0)
 		return r;
 	journal->meta.next_seq = 1;
-	journal->next_feed = 1;
+	journal->meta.next_feed = 1;
 	journal->meta_changed = true;
 	r = txn_begin_write(journal_env(journal), &journal->txn);
 	if (r == 0)
@@ -236,7 +236,6 @@ static int journal_open_generation(
 	CLEANUP(journal_close) struct journal *journal = journal_new(false);
 	CLEANUP(txn_abort) struct txn *txn = NULL;
 	struct journal_meta meta;
-	uint32_t next_feed;
 
 	if (!journal)
 		return err_set(-ENOMEM, "opening the journal");
@@ -247,7 +246,7 @@ static int journal_open_generation(
 		return r;
 	r = txn_begin_read(journal_env(journal), &txn);
 	if (r == 0)
-		r = meta_read(txn, &meta, &next_feed);
+		r = meta_read(txn, &meta);
 	if (r == 0 && memcmp(meta.uuid, journal_uuid(journal), 16) != 0)
 		r = err_set(ERR_CORRUPT, "the journal's uuid is not the one in STATE");
 	r = generation_advise(journal->gen, txn ? txn_result(txn, r) : r);

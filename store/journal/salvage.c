@@ -102,8 +102,7 @@ static int salvage_take_feed(struct salvage *s, uint32_t id, uint8_t part, struc
 static int salvage_take_meta(struct salvage *s, struct bytes value)
 {
 	struct journal_meta meta;
-	uint32_t next_feed;
-	int r = meta_decode(value, &meta, &next_feed);
+	int r = meta_decode(value, &meta);
 
 	if (r < 0 || (s->has_uuid && memcmp(meta.uuid, s->meta.uuid, sizeof(meta.uuid)) != 0)) {
 		err_ignore(r, "it is no row of this journal");
