@@ -185,7 +185,7 @@ int dump_log(struct dump *dump, bool changes_only)
 	uint64_t from = changes_only && dump->from <= meta.horizon ? meta.horizon + 1 : dump->from;
 	if (!dump->journal)
 		return dump_gap(&log, from ? from - 1 : 0, UINT64_MAX);
-	r = journal_walk_open(dump->journal, dump->journal_txn, from, &walk);
+	r = journal_walk_open(dump->journal_txn, from, &walk);
 	return r == 0 ? dump_walk(&log, walk, from, meta.next_seq) : r;
 }
 

@@ -318,8 +318,7 @@ static int apply_bracket(
 	int r = journal_meta(apply->journal, txn, &meta);
 
 	if (!r) /* an open first list may be trimmed */
-		r = journal_walk_open_checked(
-			apply->journal, txn, begin + 1, meta.horizon, end, &walk);
+		r = journal_walk_open_checked(txn, begin + 1, meta.horizon, end, &walk);
 	if (feed->row.listed ==
 		0) /* no object has an older version: this reads in the journal's order */
 		env_expect_random(journal_env(apply->journal), false);

@@ -175,8 +175,8 @@ static int intake_open_walk(struct intake *intake)
 		intake_at_end(intake);
 		return AGAIN;
 	}
-	return journal_walk_open_checked(intake->journal, txn, intake->taken + 1, meta.horizon,
-		meta.next_seq, &intake->walk);
+	return journal_walk_open_checked(
+		txn, intake->taken + 1, meta.horizon, meta.next_seq, &intake->walk);
 }
 
 int intake_begin(struct intake *intake)

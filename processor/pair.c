@@ -272,7 +272,7 @@ static int pair_journal_age(struct pair *pair, uint64_t *ret_ns)
 	int r = intake_view(pair->intake, &txn);
 
 	if (!r)
-		r = journal_walk_open(pair->journal, txn, 0, &walk);
+		r = journal_walk_open(txn, 0, &walk);
 	if (!r)
 		r = journal_walk_next_sound(walk, &record);
 	*ret_ns = r == FOUND && record.time_ns < now ? now - record.time_ns : 0;

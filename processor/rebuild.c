@@ -132,7 +132,7 @@ static int rebuild_enter_older(struct builder *b, uint32_t feed, uint64_t list_b
 	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
 	struct bytes key;
 	struct head head;
-	int r = head_walk_open(b->journal, b->txn, feed, BYTES_NONE, &walk);
+	int r = head_walk_open(b->txn, feed, BYTES_NONE, &walk);
 
 	while (r == FOUND) {
 		struct rebuild_heads heads = {.n = 0};
@@ -159,7 +159,7 @@ static int rebuild_enter_objects(struct builder *b, uint32_t feed, uint64_t list
 	if (r != END || !list_begin)
 		return r == END ? 0 : r;
 	r = journal_walk_open_checked(
-		b->journal, b->txn, list_begin + 1, b->meta.horizon, b->meta.next_seq, &list);
+		b->txn, list_begin + 1, b->meta.horizon, b->meta.next_seq, &list);
 	while (!r && (r = journal_walk_next(list, &record)) == FOUND)
 		if (record.feed == feed && record.prev && record.prev < list_begin)
 			r = rebuild_enter_seq(b, record.prev);

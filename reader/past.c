@@ -60,8 +60,7 @@ int past_parse(const char *text, uint64_t now_ns, struct past *ret_past)
 static int past_record(struct snapshot *snapshot, uint64_t seq, struct record *ret_record)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *log = NULL;
-	int r = journal_walk_open(
-		snapshot_journal(snapshot), snapshot_journal_txn(snapshot), seq, &log);
+	int r = journal_walk_open(snapshot_journal_txn(snapshot), seq, &log);
 
 	return r < 0 ? r : journal_walk_next(log, ret_record);
 }

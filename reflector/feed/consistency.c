@@ -253,7 +253,7 @@ int consistency_start(const struct consistency_request *request, struct consiste
 	buf_bytes_put(&check->rv, checkpoint.rv);
 	r = buf_error(&check->rv);
 	if (r >= 0)
-		r = head_walk_open(journal, check->txn, feed, BYTES_NONE, &check->walk);
+		r = head_walk_open(check->txn, feed, BYTES_NONE, &check->walk);
 	if (r < 0)
 		return r;
 	*ret_check = TAKE(check);

@@ -99,8 +99,7 @@ static int import_delete_missing(struct import *import, struct import_feed *feed
 	while (r == 0) { /* a deletion ends the walk */
 		struct head_walk *walk = NULL;
 
-		r = head_walk_open(import->journal, journal_txn(import->journal), feed->id,
-			buf_bytes(&at), &walk);
+		r = head_walk_open(journal_txn(import->journal), feed->id, buf_bytes(&at), &walk);
 		while (r == 0 && (r = head_walk_next(walk, &key, &head)) == FOUND) {
 			uint64_t hash = hash_bytes(key, 0);
 

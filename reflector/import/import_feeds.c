@@ -276,7 +276,7 @@ static int feeds_find_definition(struct import *import, struct import_feed *feed
 	struct head head;
 	bool found = false;
 
-	int r = head_walk_open(import->journal, txn, crds->id, BYTES_NONE, &walk);
+	int r = head_walk_open(txn, crds->id, BYTES_NONE, &walk);
 	while (r == 0 && !found && (r = head_walk_next(walk, &key, &head)) == FOUND) {
 		r = journal_get(import->journal, txn, head.seq, &record);
 		found = r == FOUND && feeds_read_definition(record.body, &feed->kind);

@@ -68,7 +68,7 @@ static int record_walk_slice(
 	struct bytes key = BYTES_NONE;
 	struct head head;
 	bool more = true;
-	int r = head_walk_open(journal, journal_txn(journal), feed->id, buf_bytes(at), &walk);
+	int r = head_walk_open(journal_txn(journal), feed->id, buf_bytes(at), &walk);
 
 	for (size_t i = 0; r >= 0 && i < SLICE_HEADS && more; i++) {
 		r = head_walk_next(walk, &key, &head);
@@ -307,7 +307,7 @@ int record_has_objects(struct record_feed *feed)
 	int r = recorder_begin(feed->recorder);
 
 	if (r >= 0)
-		r = head_walk_open(journal, journal_txn(journal), feed->id, BYTES_NONE, &walk);
+		r = head_walk_open(journal_txn(journal), feed->id, BYTES_NONE, &walk);
 	if (r >= 0)
 		r = head_walk_next(walk, &key, &head);
 	return r < 0 ? recorder_fail(feed->recorder, r) : r == FOUND;

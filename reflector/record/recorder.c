@@ -260,7 +260,7 @@ int recorder_publish_from(struct recorder *recorder, uint64_t first)
 	struct txn *txn = journal_txn(recorder->journal);
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
 	struct record record;
-	int r = journal_walk_open(recorder->journal, txn, first, &walk);
+	int r = journal_walk_open(txn, first, &walk);
 
 	recorder->has_changes = true;
 	while (r >= 0 && (r = journal_walk_next(walk, &record)) == FOUND) {

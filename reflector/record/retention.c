@@ -35,12 +35,12 @@ struct retention {
 /* ---- by time ------------------------------------------------------------ */
 
 /* Reads the first readable record at or after SEQ. Returns: FOUND, END, or an error. */
-static int retention_record_at(struct retention *retention, struct txn *txn, uint64_t seq,
-	uint64_t *ret_seq, uint64_t *ret_time_ns)
+static int retention_record_at(
+	struct txn *txn, uint64_t seq, uint64_t *ret_seq, uint64_t *ret_time_ns)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
 	struct record record;
-	int r = journal_walk_open(retention->journal, txn, seq, &walk);
+	int r = journal_walk_open(txn, seq, &walk);
 
 	if (r >= 0)
 		r = journal_walk_next_sound(walk, &record);
@@ -67,7 +67,7 @@ static int retention_sample_old(struct retention *retention)
 	uint64_t history = meta.next_seq - 1 - meta.horizon;
 	uint64_t step = history / AGES_STEPS + 1;
 	for (uint64_t back = 0; back < history; back += step) {
-		r = retention_record_at(retention, txn, meta.next_seq - 1 - back, &seq, &time_ns);
+		r = retention_record_at(txn, meta.next_seq - 1 - back, &seq, &time_ns);
 		if (r == FOUND)
 			ages_add_old(&retention->ages, seq, time_ns);
 		else if (r < 0)

@@ -176,10 +176,10 @@ struct feed_passed {
 
 struct journal_meta {
 	uint8_t uuid[16];
-	uint64_t next_seq; /* of the next record; the log ends at next_seq - 1 */
-	uint64_t horizon;  /* history above it is complete */
-	uint64_t history;  /* bytes of the log's records above the horizon */
-	char cluster[256]; /* identity of the mirrored cluster, "" before the first contact */
+	uint64_t next_seq;  /* of the next record; the log ends at next_seq - 1 */
+	uint64_t horizon;   /* history above it is complete */
+	uint64_t history;   /* bytes of the log's records above the horizon */
+	char cluster[256];  /* identity of the mirrored cluster, "" before the first contact */
 	uint32_t next_feed; /* the id of the next feed */
 };
 
@@ -327,12 +327,11 @@ int record_check_header(const struct record *record);
 
 /* Walks the log from the first record with seq >= FROM. FOUND, END. */
 struct journal_walk;
-int journal_walk_open(
-	struct journal *journal, struct txn *txn, uint64_t from, struct journal_walk **ret_walk);
+int journal_walk_open(struct txn *txn, uint64_t from, struct journal_walk **ret_walk);
 /* Opens a checked walk: records missing between HORIZON and END (horizon and next_seq of the
  * journal's meta), or out of order, are ERR_CORRUPT. */
-int journal_walk_open_checked(struct journal *journal, struct txn *txn, uint64_t from,
-	uint64_t horizon, uint64_t end, struct journal_walk **ret_walk);
+int journal_walk_open_checked(struct txn *txn, uint64_t from, uint64_t horizon, uint64_t end,
+	struct journal_walk **ret_walk);
 /* FOUND; END; ERR_CORRUPT: a record is unreadable, its header is damaged, or a checked walk lacks
  * it, and goes no further. */
 int journal_walk_next(struct journal_walk *walk, struct record *ret_record);
@@ -345,8 +344,7 @@ void journal_walk_close(struct journal_walk **walk);
 
 /* Walks a feed's heads in key order. FOUND, END. */
 struct head_walk;
-int head_walk_open(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes from,
-	struct head_walk **ret_walk);
+int head_walk_open(struct txn *txn, uint32_t feed, struct bytes from, struct head_walk **ret_walk);
 int head_walk_next(struct head_walk *walk, struct bytes *ret_key, struct head *ret_head);
 void head_walk_close(struct head_walk **walk);
 

@@ -174,7 +174,7 @@ static int copy_log(struct journal_copy *copy, struct txn *txn, uint64_t end)
 	int r = meta_read(txn, &meta);
 
 	if (r == 0)
-		r = journal_walk_open(copy->options.from, txn, copy->seq + 1, &log);
+		r = journal_walk_open(txn, copy->seq + 1, &log);
 	while (r == 0 && copy->to.bytes < end) {
 		r = journal_walk_next(log, &record);
 		if (r == FOUND)

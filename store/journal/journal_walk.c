@@ -31,12 +31,10 @@ struct journal_walk {
 	unsigned step, passed; /* PASSED of STEP records since the walk last looked */
 };
 
-int journal_walk_open(
-	struct journal *journal, struct txn *txn, uint64_t from, struct journal_walk **ret_walk)
+int journal_walk_open(struct txn *txn, uint64_t from, struct journal_walk **ret_walk)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = calloc(1, sizeof(*walk));
 
-	(void)journal;
 	if (!walk)
 		return err_set(-ENOMEM, "walking the log");
 	walk->magic = JOURNAL_WALK_MAGIC;
@@ -50,10 +48,10 @@ int journal_walk_open(
 	return 0;
 }
 
-int journal_walk_open_checked(struct journal *journal, struct txn *txn, uint64_t from,
-	uint64_t horizon, uint64_t end, struct journal_walk **ret_walk)
+int journal_walk_open_checked(struct txn *txn, uint64_t from, uint64_t horizon, uint64_t end,
+	struct journal_walk **ret_walk)
 {
-	int r = journal_walk_open(journal, txn, from, ret_walk);
+	int r = journal_walk_open(txn, from, ret_walk);
 
 	if (r < 0)
 		return r;
@@ -190,12 +188,10 @@ struct head_walk {
 	uint8_t room[HEAD_KEY_MAX];
 };
 
-int head_walk_open(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes from,
-	struct head_walk **ret_walk)
+int head_walk_open(struct txn *txn, uint32_t feed, struct bytes from, struct head_walk **ret_walk)
 {
 	CLEANUP(head_walk_close) struct head_walk *walk = calloc(1, sizeof(*walk));
 
-	(void)journal;
 	if (!walk)
 		return err_set(-ENOMEM, "walking the heads");
 	walk->magic = HEAD_WALK_MAGIC;

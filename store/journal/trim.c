@@ -63,7 +63,7 @@ static int trim_walk(struct slice *slice)
 	struct record record;
 
 	int r = journal_walk_open_checked(
-		journal, journal->txn, meta->horizon + 1, meta->horizon, meta->next_seq, &log);
+		journal->txn, meta->horizon + 1, meta->horizon, meta->next_seq, &log);
 	if (r < 0)
 		return r;
 	for (size_t n = 0; n < slice->limit; n++) {

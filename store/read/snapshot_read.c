@@ -18,8 +18,8 @@ int snapshot_open_walk(struct snapshot *snapshot, uint64_t from, struct journal_
 	const struct snapshot *s = snapshot_log(snapshot);
 	uint64_t first = s->journal.horizon + 1;
 
-	return journal_walk_open_checked(s->pair->journal, s->journal_txn,
-		from > first ? from : first, s->journal.horizon, s->journal.next_seq, ret_walk);
+	return journal_walk_open_checked(s->journal_txn, from > first ? from : first,
+		s->journal.horizon, s->journal.next_seq, ret_walk);
 }
 
 /* Returns ERR_CORRUPT with a sentence, unless the snapshot has expired. */

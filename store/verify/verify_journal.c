@@ -216,7 +216,7 @@ static int verify_log(struct verify *v)
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
 	struct record record;
 	uint64_t last = 0;
-	int bad = 0, r = journal_walk_open(v->journal, v->journal_txn, 0, &walk);
+	int bad = 0, r = journal_walk_open(v->journal_txn, 0, &walk);
 
 	while (r == 0) {
 		r = journal_walk_next(walk, &record);
@@ -248,7 +248,7 @@ static int verify_heads(struct verify *v, const struct verify_feed *feed)
 	struct record record;
 	struct bytes key;
 	struct head head;
-	int r = head_walk_open(v->journal, v->journal_txn, feed->id, BYTES_NONE, &walk);
+	int r = head_walk_open(v->journal_txn, feed->id, BYTES_NONE, &walk);
 
 	while (r == 0) {
 		r = head_walk_next(walk, &key, &head);

@@ -83,7 +83,7 @@ static int state_compare_deleted(struct verify *v)
 			from = v->feeds[i].visible;
 	if (from == UINT64_MAX)
 		return 0;
-	int r = journal_walk_open(v->journal, v->journal_txn, from + 1, &walk);
+	int r = journal_walk_open(v->journal_txn, from + 1, &walk);
 
 	while (r == 0) {
 		r = journal_walk_next_sound(walk, &record); /* the others were reported */
@@ -110,7 +110,7 @@ int verify_state(struct verify *v)
 
 		if (!state_is_compared(feed))
 			continue;
-		r = head_walk_open(v->journal, v->journal_txn, feed->id, BYTES_NONE, &walk);
+		r = head_walk_open(v->journal_txn, feed->id, BYTES_NONE, &walk);
 		while (r == 0) {
 			r = verify_tick(v);
 			if (r == 0)

@@ -65,7 +65,7 @@ static void check_log(struct world *world, struct txn *txn)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
 	struct record record;
-	int r = journal_walk_open(world->journal, txn, 0, &walk);
+	int r = journal_walk_open(txn, 0, &walk);
 
 	MUST(r == 0, "journal: %s", err_text(r));
 	r = journal_walk_next(walk, &record);
@@ -86,8 +86,7 @@ static void check_log(struct world *world, struct txn *txn)
 
 /* Compares the heads of feed ID in the journal; SOME: the feed has left, and some of them may be
  * gone. */
-static void check_heads(struct world *world, struct txn *txn, uint32_t id,
-	const struct latest want[KEYS], bool some)
+static void check_heads(struct txn *txn, uint32_t id, const struct latest want[KEYS], bool some)
 {
 	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
 	struct bytes key;
@@ -96,7 +95,7 @@ static void check_heads(struct world *world, struct txn *txn, uint32_t id,
 
 	for (int k = 0; k < KEYS; k++)
 		wanted += want[k].object.there;
-	MUST(head_walk_open(world->journal, txn, id, BYTES_NONE, &walk) == 0, "heads");
+	MUST(head_walk_open(txn, id, BYTES_NONE, &walk) == 0, "heads");
 	while (head_walk_next(walk, &key, &head) == FOUND) {
 		int k = key_number(key);
 
@@ -117,8 +116,8 @@ static void check_left_heads(struct world *world, struct txn *txn)
 		const struct left_feed *left = &model->left[i];
 		bool gone = left->seq <= model->horizon;
 
-		check_heads(world, txn, left->id, gone ? none : left->head,
-			left->seq == model->horizon + 1);
+		check_heads(
+			txn, left->id, gone ? none : left->head, left->seq == model->horizon + 1);
 	}
 }
 
@@ -130,7 +129,7 @@ void world_check_journal(struct world *world)
 	check_log(world, txn);
 	for (unsigned f = 0; f < FEEDS; f++)
 		if (world->model.committed[f].id)
-			check_heads(world, txn, world->model.committed[f].id,
+			check_heads(txn, world->model.committed[f].id,
 				world->model.committed[f].head, false);
 	check_left_heads(world, txn);
 	txn_abort(&txn);

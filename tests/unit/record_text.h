@@ -89,7 +89,7 @@ static inline const char *log_after(uint64_t seq)
 	cr_assert_eq(recorder_flush(rig.record.recorder), 0);
 	buf_reset(&rig.text);
 	cr_assert_eq(txn_begin_read(journal_env(rig.record.journal), &txn), 0);
-	cr_assert_eq(journal_walk_open(rig.record.journal, txn, seq + 1, &walk), 0);
+	cr_assert_eq(journal_walk_open(txn, seq + 1, &walk), 0);
 	while (journal_walk_next(walk, &record) == FOUND)
 		buf_printf(&rig.text, "%s%s%s%.*s@%.*s", rig.text.size ? " " : "",
 			record_type_name(record.type),

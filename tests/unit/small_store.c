@@ -127,7 +127,7 @@ static void take_range(struct small_store *s, struct txn *txn, uint64_t from, ui
 	struct record record;
 	int r;
 
-	OK(journal_walk_open(s->journal, txn, from, &walk));
+	OK(journal_walk_open(txn, from, &walk));
 	while ((r = journal_walk_next(walk, &record)) == FOUND && record.seq <= to)
 		if (record.type <= RECORD_DELETED)
 			take_object(s, txn, &record);
@@ -162,7 +162,7 @@ void small_store_take(struct small_store *s)
 	r = index_feed(s->index, index_txn(s->index), s->feed, &feed);
 	cr_assert_geq(r, 0, "%s", err_text(r));
 	OK(txn_begin_read(journal_env(s->journal), &txn));
-	OK(journal_walk_open(s->journal, txn, meta.taken + 1, &walk));
+	OK(journal_walk_open(txn, meta.taken + 1, &walk));
 	while ((r = journal_walk_next(walk, &record)) == FOUND) {
 		take_record(s, txn, &record, &feed);
 		OK(index_set_taken(s->index, record.seq));

@@ -65,8 +65,7 @@ static void delete_missing(const char *names)
 	struct bytes key;
 	struct head head;
 
-	OK(head_walk_open(
-		cache.rig.journal, journal_txn(cache.rig.journal), cache.feed, BYTES_NONE, &walk));
+	OK(head_walk_open(journal_txn(cache.rig.journal), cache.feed, BYTES_NONE, &walk));
 	while (head_walk_next(walk, &key, &head) == FOUND) {
 		char name[40];
 

@@ -25,7 +25,7 @@ static uint64_t counted(struct journal *journal)
 	struct record record;
 
 	cr_assert_eq(txn_begin_read(journal_env(journal), &txn), 0);
-	cr_assert_eq(journal_walk_open(journal, txn, horizon + 1, &walk), 0);
+	cr_assert_eq(journal_walk_open(txn, horizon + 1, &walk), 0);
 	while (journal_walk_next(walk, &record) == FOUND)
 		bytes += record.stored.size;
 	return bytes;

@@ -330,12 +330,12 @@ Test(journal, heads_are_walked_in_key_order_within_the_feed)
 	append(b, RECORD_ADDED, "m");
 	append(a, RECORD_ADDED, "c/x");
 	append(a, RECORD_ADDED, "c");
-	cr_assert_eq(head_walk_open(j, journal_txn(j), a, BYTES_NONE, &walk), 0);
+	cr_assert_eq(head_walk_open(journal_txn(j), a, BYTES_NONE, &walk), 0);
 	while (head_walk_next(walk, &key, &head) == FOUND)
 		(void)snprintf(seen + strlen(seen), 16, "%.*s ", BYTES_ARG(key));
 	head_walk_close(&walk);
 	cr_assert_str_eq(seen, "c c/x y ");
-	cr_assert_eq(head_walk_open(j, journal_txn(j), a, BYTES_LIT("c/"), &walk), 0);
+	cr_assert_eq(head_walk_open(journal_txn(j), a, BYTES_LIT("c/"), &walk), 0);
 	cr_assert_eq(head_walk_next(walk, &key, &head), FOUND);
 	cr_assert(bytes_equal(key, BYTES_LIT("c/x")));
 }

@@ -21,8 +21,7 @@ static const char *walked(uint64_t from)
 
 	cr_assert_eq(txn_begin_read(journal_env(j), &txn), 0);
 	cr_assert_eq(journal_meta(j, txn, &meta), 0);
-	cr_assert_eq(
-		journal_walk_open_checked(j, txn, from, meta.horizon, meta.next_seq, &walk), 0);
+	cr_assert_eq(journal_walk_open_checked(txn, from, meta.horizon, meta.next_seq, &walk), 0);
 	uint64_t last = journal_walk_seq(walk);
 	text[0] = '\0';
 	while ((r = journal_walk_next(walk, &record)) != END) {
@@ -151,7 +150,7 @@ static int walk_heads(void)
 	CLEANUP(head_walk_close) struct head_walk *walk = NULL;
 	struct bytes key;
 	struct head head;
-	int r = head_walk_open(j, journal_txn(j), feed, BYTES_NONE, &walk);
+	int r = head_walk_open(journal_txn(j), feed, BYTES_NONE, &walk);
 
 	while (r == 0)
 		r = head_walk_next(walk, &key, &head);

@@ -149,7 +149,7 @@ static uint32_t last_type(struct world *world)
 	uint32_t type = 0;
 
 	cr_assert_eq(txn_begin_read(journal_env(journal), &txn), 0);
-	cr_assert_eq(journal_walk_open(journal, txn, 1, &walk), 0);
+	cr_assert_eq(journal_walk_open(txn, 1, &walk), 0);
 	while (journal_walk_next(walk, &record) == FOUND)
 		type = record.type;
 	return type;
