@@ -2,7 +2,6 @@
 #include "processor/readers.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

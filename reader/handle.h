@@ -9,7 +9,6 @@
 
 #include "common/buf.h"
 #include "common/check.h"
-#include "common/value/selector.h"
 #include "common/stats.h"
 #include "reader/kinf.h"
 #include "store/read/snapshot.h"

@@ -2,7 +2,6 @@
 #include "common/daemon/failure.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "common/crc.h"

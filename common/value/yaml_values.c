@@ -9,7 +9,6 @@
 #include <yaml.h>
 
 #include "common/array.h"
-#include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/text/decimal.h"

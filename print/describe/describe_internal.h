@@ -20,7 +20,6 @@
 #define PRINT_DESCRIBE_DESCRIBE_INTERNAL_H
 
 #include "common/buf.h"
-#include "common/options.h"
 #include "print/describe/describe.h"
 #include "print/table/printer_internal.h"
 

@@ -19,7 +19,6 @@
 #define PRINT_TABLE_PRINTER_H
 
 #include "common/buf.h"
-#include "common/value/number.h"
 
 /* A TableColumnDefinition. */
 struct printer_column {

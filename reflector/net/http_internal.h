@@ -14,7 +14,6 @@
 
 #include <curl/curl.h>
 
-#include "common/proc.h"
 #include "reflector/net/certificates.h"
 #include "reflector/net/connection.h"
 #include "reflector/net/credential.h"

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
 #include <sys/resource.h>
 
 #include "common/err.h"

@@ -2,7 +2,6 @@
 #include "store/journal/journal_copy.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "common/array.h"

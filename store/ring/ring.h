@@ -14,7 +14,6 @@
 #define STORE_RING_RING_H
 
 #include "common/bytes.h"
-#include "store/env/home.h"
 
 struct ring;
 struct ring_reader;

@@ -4,7 +4,6 @@
 #define STORE_VERIFY_VERIFY_INTERNAL_H
 
 #include "common/array.h"
-#include "common/buf.h"
 #include "store/read/snapshot.h"
 #include "store/verify/verify.h"
 

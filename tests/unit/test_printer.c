@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Columns and cells of objects: forms printed without an API server. */
 #include "common/options.h"
+#include "common/value/number.h"
 #include "print/table/age.h"
 #include "print/table/printer.h"
 #include "tests/unit/body.h"
