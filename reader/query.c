@@ -218,8 +218,10 @@ void query_release(struct query *query)
 
 /* ---- limits of a feed -------------------------------------------------------- */
 
-static int query_refuse_field(const struct feed_definition *feed, const struct path *path)
+static int query_check_path(const struct feed_definition *feed, const struct path *path)
 {
+	if (path_is_kept(path, feed->metadata_only, feed->drop))
+		return 0;
 	return err_say(ERR_SYNTAX,
 		"the objects of feed '%s' are kept without '%s' ('objects' or 'drop' in "
 		"kinf.yaml): it can't select or sort by that",
@@ -236,21 +238,15 @@ static int query_check_label(const struct feed_definition *feed, struct bytes ke
 	buf_printf(&text, "metadata.labels['%.*s']", BYTES_ARG(key));
 	const char *c = buf_cstr(&text);
 	int r = c ? path_parse(c, &path) : buf_error(&text);
-	if (r < 0)
-		return r;
-	return feed_definition_keeps(feed, path) ? 0 : query_refuse_field(feed, path);
+	return r < 0 ? r : query_check_path(feed, path);
 }
 
 int query_check_feed(const struct query *query, const struct feed_definition *feed)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && query->fields && i < selector_count(query->fields); i++) {
-		const struct path *path = selector_at(query->fields, i)->path;
-
-		if (!feed_definition_keeps(feed, path))
-			return query_refuse_field(feed, path);
-	}
+	for (size_t i = 0; r == 0 && query->fields && i < selector_count(query->fields); i++)
+		r = query_check_path(feed, selector_at(query->fields, i)->path);
 	for (size_t i = 0; r == 0 && query->labels && i < selector_count(query->labels); i++)
 		r = query_check_label(feed, selector_at(query->labels, i)->key);
 	for (size_t i = 0; r == 0 && i < query->n_terms; i++) {
@@ -259,9 +255,7 @@ int query_check_feed(const struct query *query, const struct feed_definition *fe
 		if (!strcmp(query->terms[i].index, "label"))
 			r = query_check_label(feed, BYTES(value, strcspn(value, "=")));
 	}
-	if (r == 0 && query->sort_path && !feed_definition_keeps(feed, query->sort_path))
-		return query_refuse_field(feed, query->sort_path);
-	return r;
+	return r < 0 || !query->sort_path ? r : query_check_path(feed, query->sort_path);
 }
 
 int query_check_term(const struct kinf_term *term, const struct index_definition *definition)

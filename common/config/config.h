@@ -42,8 +42,7 @@ struct config_feed {
 	char *label_selector; /* canonical, "" if none */
 	char *field_selector;
 	bool metadata_only; /* objects: metadata */
-	char **drop;        /* canonical paths */
-	size_t n_drop;
+	char *drop;         /* canonical paths, a line each, sorted: the order is no identity */
 	struct config_index *indexes;
 	size_t n_indexes, indexes_room;
 	bool resolve; /* indexes for kinf_who() */

@@ -2,11 +2,14 @@
 /* Feeds and their indexes: the entries of `feeds` in kinf.yaml, and their checks. */
 #include "common/config/config_internal.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
 #include "common/cleanup.h"
+#include "common/err.h"
 #include "common/stats.h"
 #include "common/value/path.h"
 #include "common/value/selector.h"
@@ -68,6 +71,31 @@ static int config_parse_path(
 		       : 0;
 }
 
+/* Inserts a line in its order, unless it is there. */
+static int config_insert_line(char **lines, const char *line)
+{
+	const char *before = *lines ? *lines : "", *rest = before;
+	char *joined;
+	int order = 1;
+
+	while (*rest) {
+		size_t size = strcspn(rest, "\n");
+
+		order = bytes_compare(BYTES(rest, size), bytes_str(line));
+		if (order >= 0)
+			break;
+		rest += size + (rest[size] == '\n');
+	}
+	if (order == 0)
+		return 0;
+	if (asprintf(&joined, "%.*s%s%s%s%s", (int)(rest - before), before,
+		    *before && !*rest ? "\n" : "", line, *rest ? "\n" : "", rest) < 0)
+		return err_set(-ENOMEM, "a list of the configuration");
+	free(*lines);
+	*lines = joined;
+	return 0;
+}
+
 static int config_add_drop(
 	const struct config_place *place, const char *text, struct config_feed *feed)
 {
@@ -86,7 +114,7 @@ static int config_add_drop(
 		if (strcmp(path_text(path), needed[i]) == 0)
 			return config_refuse(
 				place, "'%s' is needed and can't be dropped", needed[i]);
-	return config_append(&feed->drop, &feed->n_drop, path_text(path));
+	return config_insert_line(&feed->drop, path_text(path));
 }
 
 int config_set_feed_value(const struct config_place *place, enum config_type type, const char *text,
@@ -137,17 +165,13 @@ int config_set_feed_value(const struct config_place *place, enum config_type typ
 int config_read_list(const struct config_place *place, const struct yaml_node *node,
 	const struct config_key *key, struct config_feed *feed)
 {
-	char ***list = (char ***)((char *)feed + key->offset);
 	const char *text;
 	int r = 0;
 
 	if (node->type != YAML_LIST)
 		return config_refuse(place, "must be a list");
-	if (key->type == CONFIG_DROP) {
-		config_free_list(*list, feed->n_drop);
-		*list = NULL;
-		feed->n_drop = 0;
-	}
+	if (key->type == CONFIG_DROP)
+		r = config_copy(&feed->drop, "");
 	for (size_t i = 0; r == 0 && i < node->count; i++) {
 		struct config_place here = config_place_item(place, i, node->items[i].line);
 
@@ -233,10 +257,7 @@ int config_check_index(const struct config_place *place, const struct config_fee
 
 		if (r < 0)
 			return r;
-		bool kept = !feed->metadata_only || path_is_of_metadata(path);
-		for (size_t k = 0; kept && k < feed->n_drop; k++)
-			kept = !path_is_within(path, bytes_str(feed->drop[k]));
-		if (!kept)
+		if (!path_is_kept(path, feed->metadata_only, feed->drop))
 			return config_refuse(place,
 				"index '%s': the objects of feed '%s' are kept without '%s' "
 				"('objects' or 'drop')",
@@ -292,12 +313,12 @@ void config_free_feeds(struct config *config)
 		}
 		free(feed->indexes);
 		config_free_list(feed->namespaces, feed->n_namespaces);
-		config_free_list(feed->drop, feed->n_drop);
 		config_free_list(feed->exclude, feed->n_exclude);
 		free(feed->name);
 		free(feed->resource);
 		free(feed->label_selector);
 		free(feed->field_selector);
+		free(feed->drop);
 	}
 	free(config->feeds);
 	config->feeds = NULL;

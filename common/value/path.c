@@ -251,7 +251,8 @@ size_t path_descent_keys(const struct path *path, size_t i, struct bytes *ret_ke
 	return n;
 }
 
-bool path_is_within(const struct path *path, struct bytes subtree)
+/* Returns whether the path leads to or into SUBTREE. */
+static bool path_is_within(const struct path *path, struct bytes subtree)
 {
 	const char *text = path_text(path);
 	struct bytes whole = bytes_str(text);
@@ -261,12 +262,25 @@ bool path_is_within(const struct path *path, struct bytes subtree)
 		       text[subtree.size] == '[');
 }
 
-bool path_is_of_metadata(const struct path *path)
+static bool path_is_of_metadata(const struct path *path)
 {
 	struct bytes first;
 
 	return path_keys(path, 0, &first) == 0 || bytes_equal(first, BYTES_LIT("metadata")) ||
 	       bytes_equal(first, BYTES_LIT("kind")) || bytes_equal(first, BYTES_LIT("apiVersion"));
+}
+
+bool path_is_kept(const struct path *path, bool metadata_only, const char *dropped)
+{
+	bool kept = !metadata_only || path_is_of_metadata(path);
+
+	while (kept && *dropped) {
+		size_t size = strcspn(dropped, "\n");
+
+		kept = !path_is_within(path, BYTES(dropped, size));
+		dropped += size + (dropped[size] == '\n');
+	}
+	return kept;
 }
 
 size_t path_keys(const struct path *path, size_t i, struct bytes *ret_key)

@@ -66,12 +66,9 @@ size_t path_keys(const struct path *path, size_t i, struct bytes *ret_key);
 /* Returns the number of leading keys after "..", and in RET_KEY key number I. */
 size_t path_descent_keys(const struct path *path, size_t i, struct bytes *ret_key);
 
-/* Returns true if the path leads to or into SUBTREE, the canonical text of a plain path. */
-bool path_is_within(const struct path *path, struct bytes subtree);
-
-/* Returns true if the path may find something in an object with only apiVersion, kind and
- * metadata. */
-bool path_is_of_metadata(const struct path *path);
+/* Returns true if the path may find something in an object kept without the subtrees DROPPED, the
+ * canonical texts of plain paths, a line each, or with only apiVersion, kind and metadata. */
+bool path_is_kept(const struct path *path, bool metadata_only, const char *dropped);
 
 typedef int path_found_fn(void *arg, const struct value *value);
 

@@ -6,29 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/array.h"
-#include "common/buf.h"
-#include "common/cleanup.h"
 #include "common/err.h"
-
-/* Sorted and without duplicates: the order in the file is no part of the identity. */
-static char *entry_join_drop(const struct config_feed *config)
-{
-	AUTO_FREE const char **paths = calloc(config->n_drop + 1, sizeof(*paths));
-	struct buf text = BUF_INIT;
-
-	if (!paths)
-		return NULL;
-	for (size_t i = 0; i < config->n_drop; i++)
-		paths[i] = config->drop[i];
-	qsort(paths, config->n_drop, sizeof(*paths), array_by_text);
-	for (size_t i = 0; i < config->n_drop; i++)
-		if (!i || strcmp(paths[i], paths[i - 1]) != 0)
-			buf_printf(&text, "%s%s", text.size ? "\n" : "", paths[i]);
-	char *joined = buf_error(&text) < 0 ? NULL : strdup(buf_cstr(&text));
-	buf_release(&text);
-	return joined;
-}
 
 int entry_init(const struct config_feed *config, size_t n, struct entry *ret_entry)
 {
@@ -40,7 +18,7 @@ int entry_init(const struct config_feed *config, size_t n, struct entry *ret_ent
 		.name_space = strdup(name_space),
 		.label_selector = strdup(config->label_selector),
 		.field_selector = strdup(config->field_selector),
-		.drop = entry_join_drop(config),
+		.drop = strdup(config->drop),
 		.metadata_only = config->metadata_only,
 		.page_size = config->page_size,
 		.drop_gone = config->drop_gone,

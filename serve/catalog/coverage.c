@@ -80,7 +80,7 @@ enum coverage_answer coverage_check(
 	if (!coverage_is_resource(coverage, request->group, request->version, request->resource))
 		return COVERAGE_NONE;
 	for (size_t i = 0; request->fields && i < selector_count(request->fields); i++)
-		if (!feed_definition_keeps(d, selector_at(request->fields, i)->path))
+		if (!path_is_kept(selector_at(request->fields, i)->path, d->metadata_only, d->drop))
 			/* a selector would find nothing, as if nothing were there */
 			return COVERAGE_NONE;
 	if (coverage->lacks_metadata || (coverage->lacks_content && !request->metadata_only))

@@ -368,21 +368,3 @@ int feed_rows_flush(struct journal *journal)
 	}
 	return 0;
 }
-
-/* ---- fields ------------------------------------------------------------- */
-
-bool feed_definition_keeps(const struct feed_definition *d, const struct path *path)
-{
-	const char *dropped = d->drop;
-
-	if (d->metadata_only && !path_is_of_metadata(path))
-		return false;
-	while (*dropped) {
-		size_t size = strcspn(dropped, "\n");
-
-		if (path_is_within(path, BYTES(dropped, size)))
-			return false;
-		dropped += size + (dropped[size] == '\n');
-	}
-	return true;
-}

@@ -140,10 +140,6 @@ size_t feed_definition_name_size(const struct feed_definition *definition);
 int feed_definition_compare(const struct feed_definition *a, const struct feed_definition *b,
 	const char *name, struct bytes order);
 
-/* Returns false if the feed stores its objects without PATH: it keeps only metadata, or drops PATH.
- * A search there finds nothing. */
-bool feed_definition_keeps(const struct feed_definition *definition, const struct path *path);
-
 struct feed_checkpoint {
 	uint32_t phase;      /* enum feed_phase */
 	uint64_t list_begin; /* seq of the open LIST_BEGIN, 0: none. Open means list again */

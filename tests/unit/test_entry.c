@@ -4,8 +4,7 @@
 #include "tests/unit/unit.h"
 
 static char web[] = "web", shop[] = "shop", *namespaces[] = {web, shop};
-static char status[] = "status", managed[] = "metadata.managedFields";
-static char *drop[] = {status, managed, status};
+static char drop[] = "metadata.managedFields\nstatus";
 static char name[] = "dep", resource[] = "deploy.v1.apps", labels[] = "a=b", fields[] = "";
 static const struct config_feed config = {.name = name,
 	.resource = resource,
@@ -14,7 +13,6 @@ static const struct config_feed config = {.name = name,
 	.label_selector = labels,
 	.field_selector = fields,
 	.drop = drop,
-	.n_drop = 3,
 	.page_size = 100};
 static const struct resource deployments = {.group = "apps",
 	.version = "v1",

@@ -171,7 +171,7 @@ Test(path, keys_are_told_up_to_the_first_other_step)
 static bool is_within(const char *text, const char *subtree)
 {
 	parse(text);
-	return path_is_within(path, bytes_str(subtree));
+	return !path_is_kept(path, false, subtree);
 }
 
 Test(path, what_lies_in_a_subtree_is_told_by_whole_keys)
@@ -196,7 +196,8 @@ Test(path, metadata_is_told_by_the_first_key)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		parse(cases[i].text);
-		cr_expect_eq(path_is_of_metadata(path), cases[i].of_metadata, "%s", cases[i].text);
+		cr_expect_eq(
+			path_is_kept(path, true, ""), cases[i].of_metadata, "%s", cases[i].text);
 	}
 }
 
