@@ -386,17 +386,17 @@ int proc_start_ticks(int32_t pid, uint64_t *ret_ticks)
 	return 0;
 }
 
-int proc_raise_files(unsigned least, unsigned most)
+int proc_raise_files(unsigned most)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return err_set(-errno, "reading the limit of open files");
-	if (limit.rlim_max < least)
+	if (limit.rlim_max < PROC_FILES_LEAST)
 		return err_say(-EMFILE,
 			"this process may have %llu open files, and needs %u at least: raise the "
 			"limit (ulimit -n, LimitNOFILE= of a service)",
-			(unsigned long long)limit.rlim_max, least);
+			(unsigned long long)limit.rlim_max, PROC_FILES_LEAST);
 	if (limit.rlim_cur < most) {
 		limit.rlim_cur = limit.rlim_max < most ? limit.rlim_max : most;
 		(void)setrlimit(RLIMIT_NOFILE, &limit); /* the lower limit suits fewer readers */

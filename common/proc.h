@@ -122,8 +122,8 @@ int proc_start_ticks(int32_t pid, uint64_t *ret_ticks);
 #define PROC_FILES_LEAST 64u
 
 /* Raises the limit of open files to MOST, or as far as allowed. Returns: 0; -EMFILE: fewer than
- * LEAST are allowed. */
-int proc_raise_files(unsigned least, unsigned most);
+ * PROC_FILES_LEAST are allowed. */
+int proc_raise_files(unsigned most);
 
 /* Fills DATA with SIZE random bytes from the kernel. */
 int proc_random(void *data, uint32_t size);

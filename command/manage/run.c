@@ -247,7 +247,7 @@ int command_run(int argc, char **argv)
 	if (r == 0)
 		r = run_check_serve(&run);
 	if (r == 0) /* the daemons raise it further */
-		r = proc_raise_files(PROC_FILES_LEAST, PROC_FILES_LEAST);
+		r = proc_raise_files(PROC_FILES_LEAST);
 	bool configured = r == 0;
 	if (r == 0)
 		r = run_await_store(run.config->store);

@@ -369,7 +369,7 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 	if (d.config->overruled)
 		LOG(config_overruled, .daemon = program->name, .why = d.config->overruled);
 	/* Each reading process costs the writer a descriptor; the limit of most systems is 1024. */
-	r = proc_raise_files(PROC_FILES_LEAST, FILES_MAX);
+	r = proc_raise_files(FILES_MAX);
 	if (r < 0) {
 		(void)daemon_complain(program, r);
 		return PROC_CONFIG; /* a restart does not help */

@@ -175,17 +175,6 @@ static int field_diff_read(const struct field_diff *diff, struct value_iter item
 	return r == END ? FOUND : r;
 }
 
-static void field_diff_put_child(
-	struct buf *path, bool in_map, const char *name, const struct field_diff_key *key)
-{
-	if (in_map)
-		field_diff_put_member(path, key->text);
-	else if (name)
-		field_diff_put_item(path, name, key->text);
-	else
-		buf_printf(path, "[%zu]", key->place);
-}
-
 /* Compares the children from ITEMS on with OTHERS. REVERSED: they are the newer ones, and only
  * those missing in OTHERS are reported. */
 static int field_diff_children(struct field_diff *diff, struct value_iter items, const char *name,
@@ -207,7 +196,12 @@ static int field_diff_children(struct field_diff *diff, struct value_iter items,
 			hashtable_find(others, field_diff_hash(diff, &key), &key);
 		if (other && reversed)
 			continue;
-		field_diff_put_child(&diff->path, items.is_map, name, &key);
+		if (items.is_map)
+			field_diff_put_member(&diff->path, key.text);
+		else if (name)
+			field_diff_put_item(&diff->path, name, key.text);
+		else
+			buf_printf(&diff->path, "[%zu]", key.place);
 		r = other ? field_diff_compare(diff, &item, &other->value, &size)
 			  : field_diff_give(diff, reversed ? NULL : &item, reversed ? &item : NULL);
 		diff->path.size = path_size;

@@ -76,10 +76,6 @@ typedef int path_found_fn(void *arg, const struct value *value);
  * if the document is damaged, -ENOMEM. */
 int path_eval(const struct path *path, struct bytes document, path_found_fn *found_fn, void *arg);
 
-/* Does the same from VALUE, a value within a document. */
-int path_eval_value(
-	const struct path *path, const struct value *value, path_found_fn *found_fn, void *arg);
-
 /* Returns the first value in RET_VALUE: FOUND, NOT_FOUND or an error. */
 int path_first(const struct path *path, struct bytes document, struct value *ret_value);
 

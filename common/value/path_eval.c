@@ -123,7 +123,7 @@ static int path_each_operand(
 	struct value constant;
 
 	if (operand->path)
-		return path_eval_value(operand->path, item, fn, arg);
+		return path_eval_from(operand->path, 0, item, fn, arg);
 	int r = value_read(BYTES(operand->constant.data, operand->constant.size), &constant);
 	return r < 0 ? r : fn(arg, &constant);
 }
@@ -155,7 +155,7 @@ static int path_passes(const struct path_filter *filter, const struct value *ite
 		c.holds = false;
 		r = path_each_operand(&filter->left, item, path_compare_left, &c);
 	} else if (filter->left.path) {
-		r = path_eval_value(filter->left.path, item, path_find_any, &c.holds);
+		r = path_eval_from(filter->left.path, 0, item, path_find_any, &c.holds);
 	}
 	return r < 0 ? r : c.holds ? FOUND : NOT_FOUND;
 }
@@ -352,10 +352,10 @@ static int path_follow_member(
 	const struct path_member *member, const struct value *value, struct path_values *found)
 {
 	size_t before = found->n;
-	int r = path_eval_value(member->path, value, path_keep, found);
+	int r = path_eval_from(member->path, 0, value, path_keep, found);
 
 	if (r == 0 && found->n == before && member->otherwise)
-		r = path_eval_value(member->otherwise, value, path_keep, found);
+		r = path_eval_from(member->otherwise, 0, value, path_keep, found);
 	return r;
 }
 
@@ -401,18 +401,12 @@ int path_eval_from(const struct path *path, size_t step, const struct value *val
 	return path_follow_all(path, step, value, 1, found_fn, arg);
 }
 
-int path_eval_value(
-	const struct path *path, const struct value *value, path_found_fn *found_fn, void *arg)
-{
-	return path_eval_from(path, 0, value, found_fn, arg);
-}
-
 int path_eval(const struct path *path, struct bytes document, path_found_fn *found_fn, void *arg)
 {
 	struct value root;
 	int r = value_read(document, &root);
 
-	return r < 0 ? r : path_eval_value(path, &root, found_fn, arg);
+	return r < 0 ? r : path_eval_from(path, 0, &root, found_fn, arg);
 }
 
 int path_keep_first(void *arg, const struct value *value)

@@ -23,13 +23,6 @@ static int limit_set_before_now(const char *d, struct selector_limit *limit)
 	return 0;
 }
 
-static int limit_read_age(const char *text, struct selector_limit *limit)
-{
-	limit->type = LIMIT_AGE;
-	int r = limit_set_before_now(text, limit);
-	return r < 0 ? err_add(r, SELECTOR_AGE) : 0;
-}
-
 /* Reads an RFC 3339 text, a date, now or now-D. Returns false if TEXT is none of them. */
 static bool limit_read_time(const char *text, struct selector_limit *limit)
 {
@@ -56,8 +49,11 @@ int selector_limit_read(struct bytes key, struct bytes text, struct selector_lim
 	*ret_limit = (struct selector_limit){.type = LIMIT_NUMBER};
 	if (!copy)
 		return err_set(-ENOMEM, "a field selector");
-	if (bytes_equal(key, BYTES_LIT(SELECTOR_AGE)))
-		return limit_read_age(copy, ret_limit);
+	if (bytes_equal(key, BYTES_LIT(SELECTOR_AGE))) {
+		ret_limit->type = LIMIT_AGE;
+		int r = limit_set_before_now(copy, ret_limit);
+		return r < 0 ? err_add(r, SELECTOR_AGE) : 0;
+	}
 	if (quantity_read(text, &ret_limit->quantity) || limit_read_time(copy, ret_limit))
 		return 0;
 	return err_say(ERR_SYNTAX,

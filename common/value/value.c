@@ -433,8 +433,12 @@ void value_put_double(struct buf *buf, double d)
 static inline void value_put_text(
 	struct buf *buf, const uint8_t *head, size_t size, struct bytes text)
 {
+	if (text.size > UINT32_MAX) { /* msgpack counts bytes in 32 bits */
+		if (!buf->error)
+			buf->error = ERR_TOO_LARGE;
+		return;
+	}
 	uint8_t *p = buf_grow(buf, size + text.size);
-
 	if (!p)
 		return;
 	memcpy(p, head, size);
@@ -442,20 +446,10 @@ static inline void value_put_text(
 		memcpy(p + size, text.data, text.size);
 }
 
-/* msgpack counts bytes in 32 bits. */
-static bool value_fits(struct buf *buf, size_t size)
-{
-	if (size > UINT32_MAX && !buf->error)
-		buf->error = ERR_TOO_LARGE;
-	return size <= UINT32_MAX;
-}
-
 void value_put_number_text(struct buf *buf, struct bytes text)
 {
 	uint8_t head[HEAD_MAX], *cursor = head;
 
-	if (!value_fits(buf, text.size))
-		return;
 	(void)msgpack_pack_ext(PACKER(cursor), text.size, VALUE_NUMBER_TEXT);
 	value_put_text(buf, head, (size_t)(cursor - head), text);
 }
@@ -464,8 +458,6 @@ void value_put_string(struct buf *buf, struct bytes text)
 {
 	uint8_t head[HEAD_MAX], *cursor = head;
 
-	if (!value_fits(buf, text.size))
-		return;
 	(void)msgpack_pack_str(PACKER(cursor), text.size);
 	value_put_text(buf, head, (size_t)(cursor - head), text);
 }

@@ -374,15 +374,6 @@ static void values_put_alias(struct yaml_values *values)
 
 /* ---- keys that are there twice ------------------------------------------- */
 
-static void values_note_pair(struct yaml_values *values)
-{
-	struct yaml_pair pair = {.start = values->out->size};
-	int r = ARRAY_ADD(values->pairs, values->n_pairs, values->pairs_room, pair, "the keys");
-
-	if (r < 0)
-		values_bad(values, r);
-}
-
 static int values_compare_pairs(const void *a, const void *b)
 {
 	const struct yaml_pair *x = a, *y = b;
@@ -441,8 +432,13 @@ static bool values_begin(struct yaml_values *values)
 	bool is_key = level->is_map && !level->wants_value;
 	level->wants_value = is_key;
 	level->count += !level->is_map || is_key;
-	if (is_key)
-		values_note_pair(values);
+	if (is_key) {
+		struct yaml_pair pair = {.start = values->out->size};
+		int r = ARRAY_ADD(
+			values->pairs, values->n_pairs, values->pairs_room, pair, "the keys");
+		if (r < 0)
+			values_bad(values, r);
+	}
 	return is_key;
 }
 
