@@ -333,17 +333,6 @@ static void copy_text(char *to, size_t size, struct bytes text)
 	(void)snprintf(to, size, "%.*s", BYTES_ARG(text));
 }
 
-static void feed_copy_row(const struct stats_feed *row, struct kinf_feed_info *to)
-{
-	to->lists = row->lists;
-	to->watches = row->watches;
-	to->events = row->events;
-	to->retries = row->retries;
-	to->bytes = row->bytes;
-	to->list_done = row->list_done;
-	to->list_total = row->list_total;
-}
-
 static void feed_status(struct kinf_snapshot *snapshot, const struct status_view *view,
 	const struct snapshot_feed *feed, struct kinf_feed_info *ret)
 {
@@ -370,8 +359,15 @@ static void feed_status(struct kinf_snapshot *snapshot, const struct status_view
 		d->resource, d->group);
 	copy_text(ret->kind, sizeof(ret->kind), bytes_str(d->kind));
 	copy_text(ret->namespace_, sizeof(ret->namespace_), bytes_str(d->namespace_));
-	if (reported)
-		feed_copy_row(&row, ret);
+	if (reported) {
+		ret->lists = row.lists;
+		ret->watches = row.watches;
+		ret->events = row.events;
+		ret->retries = row.retries;
+		ret->bytes = row.bytes;
+		ret->list_done = row.list_done;
+		ret->list_total = row.list_total;
+	}
 	copy_text(ret->resource_version, sizeof(ret->resource_version), snapshot_feed_rv(feed));
 	const char *state = feed_state(
 		feed, view, reported ? &row : NULL, lag, ret->last_error, sizeof(ret->last_error));

@@ -188,19 +188,18 @@ static int who_give(struct who *who, const struct kinf_object *pod, uint64_t unt
 	return who->fn(who->arg, pod, until_ns);
 }
 
-static bool who_is(const struct who_value *value, struct bytes text)
-{
-	const char *scheme = value->any_runtime ? memmem(text.data, text.size, "://", 3) : NULL;
-	size_t skip = scheme ? (size_t)(scheme + 3 - (const char *)text.data) : 0;
-	struct bytes rest = BYTES((const char *)text.data + skip, text.size - skip);
-
-	return value->is_cut ? bytes_starts(rest, bytes_str(value->text))
-			     : bytes_equal(rest, bytes_str(value->text));
-}
-
 static int who_match(void *arg, const struct value *value)
 {
-	return value->type == VALUE_STRING && who_is(arg, value->text);
+	const struct who_value *wanted = arg;
+	struct bytes text = value->text;
+
+	if (value->type != VALUE_STRING)
+		return false;
+	const char *scheme = wanted->any_runtime ? memmem(text.data, text.size, "://", 3) : NULL;
+	size_t skip = scheme ? (size_t)(scheme + 3 - (const char *)text.data) : 0;
+	struct bytes rest = BYTES((const char *)text.data + skip, text.size - skip);
+	return wanted->is_cut ? bytes_starts(rest, bytes_str(wanted->text))
+			      : bytes_equal(rest, bytes_str(wanted->text));
 }
 
 /* Returns 1 if OBJECT has the value, 0, or an error. */
