@@ -25,19 +25,13 @@ struct event_rows {
 	size_t n, room;
 };
 
-static int64_t event_time(struct describe *d, const char *path)
-{
-	int64_t ns;
-
-	return timestamp_parse(describe_get(d, path), &ns) ? ns : 0;
-}
-
 /* Events are kept as values in the mapped store until the snapshot ends. */
 static void event_add(struct describe *d, void *arg)
 {
 	struct event_rows *rows = arg;
-	struct event_row row = {.last_ns = event_time(d, "lastTimestamp"), .event = d->here};
+	struct event_row row = {.event = d->here};
 
+	(void)timestamp_parse(describe_get(d, "lastTimestamp"), &row.last_ns); /* else it is 0 */
 	int r = ARRAY_ADD(rows->items, rows->n, rows->room, row, "the events of an object");
 	describe_note(d, r);
 }

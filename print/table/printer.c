@@ -32,7 +32,6 @@ struct printer {
 	size_t numbers[PRINTER_CELLS_MAX];       /* of the paths, in FIELDS */
 	struct printer_fields fields;
 	const char *order;
-	uint64_t now_ns;  /* 0: the clock's */
 	struct buf names; /* texts of the columns of a custom resource, each with its NUL */
 	struct buf text;  /* of the cells of one row */
 	struct printer_cell cells[PRINTER_CELLS_MAX];
@@ -248,12 +247,6 @@ const char *printer_order(const struct printer *printer)
 	return printer->order;
 }
 
-void printer_set_now(struct printer *printer, uint64_t now_ns)
-{
-	CHECK_OBJ(printer, PRINTER_MAGIC);
-	printer->now_ns = now_ns;
-}
-
 /* ---- cells -------------------------------------------------------------- */
 
 static enum printer_cell_type printer_put_list(
@@ -415,9 +408,8 @@ int printer_row(struct printer *printer, struct bytes body, const struct printer
 	struct value value;
 
 	CHECK_OBJ(printer, PRINTER_MAGIC);
-	struct printer_row row = {.text = &printer->text,
-		.fields = &printer->fields,
-		.now_ns = printer->now_ns ? printer->now_ns : age_now_ns()};
+	struct printer_row row = {
+		.text = &printer->text, .fields = &printer->fields, .now_ns = age_now_ns()};
 	size_t n = printer->n + printer->n_extra;
 	int r = value_read(body, &row.object);
 

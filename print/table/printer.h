@@ -12,8 +12,7 @@
  * The columns of a built-in kind are rows of a table in kinds_*.c. A custom resource has those of
  * its CustomResourceDefinition, passed as msgpack. Any other resource has NAME and AGE.
  *
- * A printer belongs to one thread. Ages are counted from the clock unless printer_set_now() was
- * called.
+ * A printer belongs to one thread.
  */
 #ifndef PRINT_TABLE_PRINTER_H
 #define PRINT_TABLE_PRINTER_H
@@ -68,9 +67,6 @@ const struct printer_column *printer_columns(const struct printer *printer, size
 
 /* Returns the field path of the API server's order of this kind; NULL: by key. */
 const char *printer_order(const struct printer *printer);
-
-/* Counts ages up to NOW_NS (CLOCK_REALTIME); 0: up to the time of each row. */
-void printer_set_now(struct printer *printer, uint64_t now_ns);
 
 /* Makes the cells of the object BODY, one for each column, with those of wide tables. For a few
  * kinds the API server sends more cells than columns, and so are there more here. The cells are

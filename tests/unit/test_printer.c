@@ -25,7 +25,7 @@ static const char *cells_of(
 
 	buf_reset(&text);
 	cr_assert_eq(printer_new(&kind, &printer), 0);
-	printer_set_now(printer, NOW_NS);
+	age_set_now(NOW_NS);
 	cr_assert_eq(printer_row(printer, buf_bytes(&body), &cells, &n), 0);
 	printer_put_cells(cells, n, &text);
 	printer_free(&printer);
@@ -189,7 +189,7 @@ Test(printer, a_row_is_the_same_whichever_rows_came_before_it)
 	CLEANUP(printer_free) struct printer *printer = NULL;
 
 	cr_assert_eq(printer_new(&kind, &printer), 0);
-	printer_set_now(printer, NOW_NS);
+	age_set_now(NOW_NS);
 	for (size_t i = 0; i < 3 * ARRAY_SIZE(pods); i++) {
 		const char *json = pods[i * 3 % ARRAY_SIZE(pods)];
 		struct buf body = body_of(json), text = BUF_INIT;

@@ -3,6 +3,7 @@
 #include <dirent.h>
 
 #include "common/value/json.h"
+#include "print/table/age.h"
 #include "print/table/printer.h"
 #include "tests/unit/unit.h"
 
@@ -60,7 +61,7 @@ static void recording_open(
 	};
 	cr_assert_eq(printer_new(&kind, &recording->printer), 0);
 	cr_assert_eq(value_find(&recording->root, BYTES_LIT("now"), &value), FOUND);
-	printer_set_now(recording->printer, value.u.u);
+	age_set_now(value.u.u);
 }
 
 static void recording_close(struct recording *recording)
