@@ -61,24 +61,6 @@ static const struct snapshot_feed *history_feed(
 	return NULL;
 }
 
-/* Checks RECORD, and reads the version before it. Returns FOUND, also with seq 0 if there is none,
- * or an error. */
-static int history_before(
-	struct snapshot *snapshot, struct record *record, struct record *ret_before)
-{
-	*ret_before = (struct record){0};
-	int r = snapshot_check_record(snapshot, record);
-	if (r < 0)
-		return r;
-	if (!record->prev)
-		return FOUND;
-	r = snapshot_version(snapshot, record->prev, ret_before);
-	if (r == NOT_FOUND)
-		return err_say(ERR_CORRUPT, "record %llu: the version before it, %llu, is missing",
-			(unsigned long long)record->seq, (unsigned long long)record->prev);
-	return r;
-}
-
 /* Gives the changes; before the first one the state from before the log. */
 static int history_walk(struct history *h)
 {
@@ -92,7 +74,7 @@ static int history_walk(struct history *h)
 
 		if (!bytes_equal(record.key, h->key) || !history_feed(h->set, &record))
 			continue;
-		r = history_before(snapshot, &record, &before);
+		r = snapshot_before(snapshot, &record, &before);
 		if (r == FOUND && !h->given && before.seq)
 			r = history_give(h, &before, &before);
 		if (r == FOUND)
@@ -153,7 +135,7 @@ int history_log(struct kinf_snapshot *snapshot, const char *feed, uint64_t *from
 			return AGAIN;
 		if (!of)
 			continue;
-		r = history_before(state, &record, &before);
+		r = snapshot_before(state, &record, &before);
 		if (r < 0)
 			break;
 		history_fill(&record, record.body.size ? &record : &before, &change);

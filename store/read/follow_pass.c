@@ -251,13 +251,8 @@ int follow_give_change(struct follow *f, size_t i, const struct record *record, 
 		.shown_at = shown_at,
 		.record = *record,
 	};
-	int r = snapshot_check_record(f->snapshot, &ret_item->record);
+	int r = snapshot_before(f->snapshot, record, &ret_item->old);
 
-	if (r == FOUND && record->prev)
-		r = snapshot_version(f->snapshot, record->prev, &ret_item->old);
-	if (r == NOT_FOUND)
-		r = err_say(ERR_CORRUPT, "record %llu: the version before it, %llu, is missing",
-			(unsigned long long)record->seq, (unsigned long long)record->prev);
 	if (r == FOUND)
 		f->positions[i].seq = record->seq;
 	if (r != ERR_CORRUPT || store_is_copy(f->store))

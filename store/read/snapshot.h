@@ -220,9 +220,10 @@ bool snapshot_has_place(const struct snapshot *snapshot, const struct index_entr
  * Returns: FOUND, NOT_FOUND. */
 int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret_record);
 
-/* Checks a record of the log read in SNAPSHOT, if the store was opened with `check`. Returns: 0;
- * ERR_CORRUPT. */
-int snapshot_check_record(struct snapshot *snapshot, const struct record *record);
+/* Checks a record of the log, if the store was opened with `check`, and gets the version before it.
+ * Returns FOUND, also with seq 0 if there is none; errors. */
+int snapshot_before(
+	struct snapshot *snapshot, const struct record *record, struct record *ret_before);
 
 /* Calls FN for the feed's definitions by id, until it returns non-zero; all are read once for each
  * snapshot. They live while the snapshot is held. */

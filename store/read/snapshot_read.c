@@ -41,11 +41,6 @@ static int snapshot_checked(const struct snapshot *s, const struct record *recor
 	return r == ERR_CORRUPT ? snapshot_damaged(s, record->seq, record->key) : r;
 }
 
-int snapshot_check_record(struct snapshot *snapshot, const struct record *record)
-{
-	return snapshot_checked(snapshot_log(snapshot), record);
-}
-
 int snapshot_record(struct snapshot *snapshot, uint32_t feed, struct bytes key,
 	const struct index_entry *entry, struct record *ret_record)
 {
@@ -254,6 +249,20 @@ int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret
 		r = snapshot_result(s, r);
 	if (r == FOUND)
 		*ret_record = record;
+	return r;
+}
+
+int snapshot_before(
+	struct snapshot *snapshot, const struct record *record, struct record *ret_before)
+{
+	*ret_before = (struct record){0};
+	int r = snapshot_checked(snapshot_log(snapshot), record);
+
+	if (r == FOUND && record->prev)
+		r = snapshot_version(snapshot, record->prev, ret_before);
+	if (r == NOT_FOUND)
+		return err_say(ERR_CORRUPT, "record %llu: the version before it, %llu, is missing",
+			(unsigned long long)record->seq, (unsigned long long)record->prev);
 	return r;
 }
 
