@@ -138,10 +138,7 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 		return kinf_result_of(snapshot, r);
 	walk.gather = set->n > 1 || snapshot->at_event ? &all : NULL;
 	for (size_t i = 0; r == 0 && i < set->n; i++) {
-		if (!set->feeds[i]
-				.index
-				/* the processor does not know the feed yet, nor its indexes */
-				.feed) {
+		if (!set->feeds[i].index.feed) { /* the processor does not know it yet */
 			r = AGAIN;
 			break;
 		}

@@ -53,25 +53,14 @@ static int list_fail(struct kinf_listing *list, int code)
 	return kinf_result_of(list->snapshot, code);
 }
 
-/* Orders feeds by namespace + "/": then their keys follow each other. */
-static int compare_feeds(const void *a, const void *b)
-{
-	const struct snapshot_feed *x = a, *y = b;
-	char left[80], right[80];
-
-	(void)snprintf(left, sizeof(left), "%s/", x->definition.namespace_);
-	(void)snprintf(right, sizeof(right), "%s/", y->definition.namespace_);
-	return strcmp(left, right);
-}
-
 /* Returns the name for continue tokens, independent of the caller's spelling. */
 static const char *list_feed_name(const struct kinf_listing *list)
 {
 	return list->n_feeds ? list->feeds[0].definition.name : "";
 }
 
-/* Returns: 0; AGAIN: no feed with such objects has been listed, or the first list of one is under
- * way. */
+/* The set has its feeds in the order of their keys. Returns: 0; AGAIN: no feed with such objects
+ * has been listed, or the first list of one is under way. */
 static int list_find_feeds(struct kinf_listing *list, const char *name)
 {
 	const struct feed_set *set;
@@ -104,7 +93,6 @@ static int list_find_feeds(struct kinf_listing *list, const char *name)
 		feed_explain_unlisted(list->snapshot, &list->feeds[0]);
 		return AGAIN;
 	}
-	qsort(list->feeds, list->n_feeds, sizeof(*list->feeds), compare_feeds);
 	return 0;
 }
 

@@ -129,6 +129,18 @@ static int plan_is_index_of(void *arg, const struct index_definition *definition
 	return 1;
 }
 
+int plan_find_index(struct snapshot *snapshot, const struct snapshot_feed *feed,
+	const struct path *path, uint32_t *ret_definition)
+{
+	struct plan_path_search search = {path_text(path), 0};
+	int r = snapshot_each_definition(snapshot, feed->definition.id, plan_is_index_of, &search);
+
+	if (r <= 0)
+		return r < 0 ? r : NOT_FOUND;
+	*ret_definition = search.found;
+	return FOUND;
+}
+
 bool plan_may_use_index(const struct selector_requirement *need)
 {
 	return need->op == SELECTOR_IN && need->n_values == 1 && need->values[0].size &&
@@ -141,19 +153,18 @@ static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *fe
 {
 	for (size_t i = 0; query->fields && i < selector_count(query->fields); i++) {
 		const struct selector_requirement *need = selector_at(query->fields, i);
-		struct plan_path_search search = {path_text(need->path), 0};
 		size_t offset = plan->text.size;
+		uint32_t definition;
 
 		if (!plan_may_use_index(need))
 			continue;
-		int r = snapshot_each_definition(
-			snapshot, feed->definition.id, plan_is_index_of, &search);
+		int r = plan_find_index(snapshot, feed, need->path, &definition);
 		if (r < 0)
 			return r;
-		if (r == 0)
+		if (r == NOT_FOUND)
 			continue;
 		buf_bytes_put(&plan->text, need->values[0]);
-		r = plan_add(plan, search.found, offset, false);
+		r = plan_add(plan, definition, offset, false);
 		if (r < 0)
 			return r;
 	}

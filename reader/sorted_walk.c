@@ -20,9 +20,9 @@ struct order {
 	struct index *index;
 	struct txn *txn;
 	const struct snapshot_feed *feed;
-	size_t number;              /* of the feed in the list */
-	uint64_t seq;               /* the state as of it; UINT64_MAX: the newest */
-	uint32_t definition;        /* 0: none */
+	size_t number; /* of the feed in the list */
+	uint64_t seq;  /* the state as of it; UINT64_MAX: the newest */
+	uint32_t definition;
 	struct order_value *values; /* a heap, the first one first */
 	size_t n, room;
 	uint64_t entries; /* objects with a value */
@@ -30,17 +30,6 @@ struct order {
 };
 
 /* ---- the index, and its worth ------------------------------------------------ */
-
-static int order_is_index(void *arg, const struct index_definition *definition)
-{
-	struct order *order = arg;
-
-	if (definition->dropping || definition->filled != INDEX_READY ||
-		strcmp(definition->paths, path_text(order->sorted->query->sort_path)) != 0)
-		return 0;
-	order->definition = definition->id;
-	return 1;
-}
 
 /* The page's objects are searched among all objects in their order: the fewer the plan leaves, the
  * more are read for nothing. All objects changed since are read too. */
@@ -236,11 +225,10 @@ int sorted_walk(struct sorted *sorted, const struct candidates *candidates, size
 
 	if (path_is_plural(sorted->query->sort_path) || !order_is_cheaper(&order))
 		return NOT_FOUND;
-	int r = snapshot_each_definition(
-		sorted->snapshot, order.feed->definition.id, order_is_index, &order);
-	if (r < 0)
-		return r;
-	r = order.definition ? order_offer_all(&order) : NOT_FOUND;
+	int r = plan_find_index(
+		sorted->snapshot, order.feed, sorted->query->sort_path, &order.definition);
+	if (r == FOUND)
+		r = order_offer_all(&order);
 	free(order.values);
 	return r;
 }

@@ -127,9 +127,7 @@ int kinf_wait_synced(struct kinf *kinf, const char *const *feeds, size_t n, int 
 
 struct wait_version {
 	const char *feed, *namespace_; /* NULL: all feeds of the name */
-	char late
-		/* the namespace of a feed older than RV; "": it has none of its own */
-		[64];
+	char late[64]; /* the namespace of a feed older than RV; "": it has none of its own */
 	struct bytes rv;
 	uint64_t need; /* last seq of the journal when its checkpoints had reached RV; 0: not yet */
 	uint8_t journal[16]; /* the feed of NEED */
