@@ -73,9 +73,7 @@ struct store_status {
 	uint64_t last_event, taken, horizon;
 	bool disk_known;
 	uint64_t disk_free;
-	char error
-		/* the first fault of store or cluster; "" if nothing is */
-		[600];
+	char error[600]; /* the first fault of store or cluster; "" if nothing is */
 	/* something is wrong with the store or its configuration, and not with the cluster alone */
 	bool faulty;
 	/* `error` says that this copy lacks parts, perhaps those that name what is watched */
