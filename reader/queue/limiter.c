@@ -14,8 +14,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "reader/handle.h"
-#include "reader/queue/queue_clock.h"
-#include "reader/queue/queue_keys.h"
+#include "reader/queue/queue_internal.h"
 
 #define LIMITER_MAGIC 0x6b6c696du
 #define MILLISECOND   INT64_C(1000000)

@@ -23,9 +23,7 @@
 #include "common/proc.h"
 #include "reader/handle.h"
 #include "reader/handled.h"
-#include "reader/queue/queue_clock.h"
-#include "reader/queue/queue_delayed.h"
-#include "reader/queue/queue_keys.h"
+#include "reader/queue/queue_internal.h"
 
 #define QUEUE_MAGIC 0x6b717565u
 #define NEVER       UINT64_MAX
@@ -277,7 +275,7 @@ static void queue_hand_out(struct kinf_queue *queue, const char **ret_key, size_
 	struct queue_item *item = queue->first;
 
 	queue->in_line--;
-	if (queue->order.size) { /* the text lies after its item (queue_keys.h) */
+	if (queue->order.size) { /* the text lies after its item (queue_internal.h) */
 		char *text = (char *)(uintptr_t)queue->order.pop(queue->order.arg);
 
 		item = (struct queue_item *)(void *)(text - sizeof(*item));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reader/queue/queue_clock.h"
+#include "reader/queue/queue_internal.h"
 
 #include <errno.h>
 #include <pthread.h>

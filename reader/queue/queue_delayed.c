@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The children of place i are 2i and 2i + 1; places count from 1. */
-#include "reader/queue/queue_delayed.h"
+#include "reader/queue/queue_internal.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
