@@ -63,7 +63,6 @@ static void call_add(struct mcp_call *call, const char *option, const char *valu
 	call->words[call->n++] = word;
 }
 
-/* Returns whether NODE is a value of ARGUMENT. */
 static bool call_is_value(const struct mcp_argument *argument, const struct yaml_node *node)
 {
 	uint64_t number;

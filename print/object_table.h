@@ -20,7 +20,6 @@ struct object_table_args {
 	bool show_labels, no_heads, show_kind;
 	struct option_texts labels; /* of -L: keys, joined by commas */
 };
-/* The options for ARGS. */
 struct options_group object_table_options(struct object_table_args *args);
 
 struct object_table {

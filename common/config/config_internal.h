@@ -144,7 +144,6 @@ int config_check_serve(const struct config_place *place, const struct config *co
 
 /* ---- the command line --------------------------------------------------- */
 
-/* Lays FLAGS over CONFIG. */
 int config_lay_flags(struct config *config, const struct config_flags *flags);
 
 #endif

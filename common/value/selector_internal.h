@@ -21,7 +21,6 @@ char *selector_source(struct selector *selector);
  * the field KEY is no path. */
 int selector_add(struct selector *selector, struct selector_requirement requirement);
 
-/* Returns true if OP compares. */
 bool selector_op_compares(enum selector_op op);
 
 /* The right side of a comparison of fields. */

@@ -272,7 +272,6 @@ static void yaml_put_literal(struct yaml_writing *w, struct bytes text)
 	}
 }
 
-/* Writes a scalar in STYLE. */
 static void yaml_put_scalar(
 	struct yaml_writing *w, struct bytes text, enum yaml_style style, bool is_key)
 {

@@ -168,7 +168,6 @@ static int template_split_path(struct template_node *node)
 	return node->items && *in_item ? path_parse(in_item, &node->in_item) : 0;
 }
 
-/* Adds the node of a path. */
 static int template_add_path(struct template_parser *parser, enum node_type type, const char *text)
 {
 	struct template_node *node;
