@@ -89,17 +89,6 @@ void list_reset(struct list *list)
 	cutter_reset(&list->cutter);
 }
 
-static bool list_is_before_items(const struct list *list)
-{
-	static const char key[] = "\"items\":";
-	size_t n = sizeof(key) - 1;
-
-	if (list->depth != 1 || list->rest.size <= n)
-		return false;
-	const uint8_t *p = list->rest.data + list->rest.size - n;
-	return memcmp(p, key, n) == 0 && (p[-1] == '{' || p[-1] == ',');
-}
-
 /* Takes a byte of the rest. list_end() reads it: here only its end and the items are found. */
 static int list_take_rest(struct list *list, uint8_t c)
 {
@@ -108,7 +97,8 @@ static int list_take_rest(struct list *list, uint8_t c)
 		list->escaped = !list->escaped && c == '\\';
 	} else if (c == '"') {
 		list->in_string = true;
-	} else if (c == '[' && list_is_before_items(list)) {
+	} else if (c == '[' && list->depth == 1 &&
+		   scan_ends_with(buf_bytes(&list->rest), "\"items\":")) {
 		if (list->has_items)
 			return err_say(ERR_PROTOCOL, "'items' twice");
 		list->has_items = true;

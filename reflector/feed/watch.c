@@ -147,17 +147,6 @@ static int watch_deliver(struct watch_stream *watch)
 	return r;
 }
 
-static bool watch_is_before_object(const struct watch_stream *watch)
-{
-	static const char key[] = "\"object\":";
-	size_t n = sizeof(key) - 1;
-
-	if (watch->depth != 1 || watch->frame.size <= n)
-		return false;
-	const uint8_t *p = watch->frame.data + watch->frame.size - n;
-	return memcmp(p, key, n) == 0 && (p[-1] == '{' || p[-1] == ',');
-}
-
 /* Takes a byte beside the object; *RET_USED is 0 if it is the object's first one. */
 static int watch_take_byte(struct watch_stream *watch, uint8_t c, size_t *ret_used)
 {
@@ -176,7 +165,8 @@ static int watch_take_byte(struct watch_stream *watch, uint8_t c, size_t *ret_us
 		watch->escaped = !watch->escaped && c == '\\';
 	} else if (c == '"') {
 		watch->in_string = true;
-	} else if (c == '{' && watch_is_before_object(watch)) {
+	} else if (c == '{' && watch->depth == 1 &&
+		   scan_ends_with(buf_bytes(&watch->frame), "\"object\":")) {
 		if (watch->has_object)
 			return err_say(ERR_PROTOCOL, "an event with two objects");
 		watch->in_object = true;

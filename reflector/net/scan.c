@@ -317,6 +317,16 @@ int scan_string(struct bytes value, void *room, size_t room_size, struct bytes *
 	return FOUND;
 }
 
+bool scan_ends_with(struct bytes text, const char *key)
+{
+	size_t n = strlen(key);
+
+	if (text.size <= n)
+		return false;
+	const char *p = (const char *)text.data + text.size - n;
+	return memcmp(p, key, n) == 0 && (p[-1] == '{' || p[-1] == ',');
+}
+
 int scan_find(struct bytes text, const char *key, struct bytes *ret_value)
 {
 	struct bytes name, value;

@@ -72,6 +72,10 @@ int scan_value(struct bytes text, bool cut, size_t *at, struct bytes *ret_value)
  * holds. */
 int scan_string(struct bytes value, void *room, size_t room_size, struct bytes *ret_text);
 
+/* Returns true if TEXT, the beginning of an object without its blanks, ends with the member KEY
+ * ("\"items\":"). */
+bool scan_ends_with(struct bytes text, const char *key);
+
 /* The value of KEY in the object TEXT: FOUND, NOT_FOUND, ERR_PROTOCOL. */
 int scan_find(struct bytes text, const char *key, struct bytes *ret_value);
 
