@@ -62,14 +62,6 @@ static void who_stage_free(void *stage)
 	free(s);
 }
 
-static int who_begin(struct answer_request *request, struct who_stage *stage)
-{
-	int r = who_new(&stage->who);
-
-	buf_str(&stage->json, "{\"pods\":[");
-	return r == 0 ? who_ask(stage->who, stage->answer.snapshot, buf_cstr(&request->key)) : r;
-}
-
 /* Does a slice of the search. Returns: 0: it is over; AGAIN; HTTP statuses; errors. */
 static int who_slice(struct answer_request *request, struct who_stage *stage)
 {
@@ -85,8 +77,12 @@ static int who_slice(struct answer_request *request, struct who_stage *stage)
 	answer->snapshot = snapshot;
 	answer->out = &stage->json;
 	answer->form = WHO_LIST;
-	if (r == 0 && !stage->who)
-		r = who_begin(request, stage);
+	if (r == 0 && !stage->who) {
+		buf_str(&stage->json, "{\"pods\":[");
+		r = who_new(&stage->who);
+		if (r == 0)
+			r = who_ask(stage->who, snapshot, buf_cstr(&request->key));
+	}
 	if (r == 0) {
 		r = who_go_on(stage->who, snapshot, stage->when, WHO_SLICE, who_answer_put, answer);
 		int checked = kinf_snapshot_check(snapshot);

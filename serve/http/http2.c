@@ -192,15 +192,6 @@ static int http2_begin_request(struct http_connection *c, const nghttp2_frame *f
 	return 0;
 }
 
-/* The request is complete. */
-static void http2_ask(struct stream *s)
-{
-	if (s->state != STREAM_REQUEST)
-		return;
-	s->x.began_ns = s->connection->worker->now_ns;
-	stream_ask(s);
-}
-
 static int http2_on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user_data)
 {
 	struct http_connection *c = user_data;
@@ -215,8 +206,10 @@ static int http2_on_frame(nghttp2_session *session, const nghttp2_frame *frame, 
 	struct stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
 	bool end = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
 
-	if (s)
-		http2_ask(s);
+	if (s && s->state == STREAM_REQUEST) { /* it is complete */
+		s->x.began_ns = c->worker->now_ns;
+		stream_ask(s);
+	}
 	if (s && end && !s->body_ended) {
 		s->body_ended = true;
 		stream_body_came(s);

@@ -77,17 +77,6 @@ static int listeners_add(struct listeners *all, enum listener_kind kind, int fd)
 
 /* ---- opening ------------------------------------------------------------ */
 
-static int listeners_open_unix(
-	struct listeners *all, enum listener_kind kind, int runtime_fd, unsigned mode)
-{
-	int fd = unix_socket_listen(
-		runtime_fd, LISTENER_SOCKET, SOCK_STREAM, mode, LISTENER_BACKLOG);
-
-	if (fd < 0)
-		return err_add(fd, "in the runtime directory");
-	return listeners_add(all, kind, fd);
-}
-
 /* Returns the error of listening on WORD, with the remedy. */
 static int listener_refused(int error, const char *word)
 {
@@ -184,10 +173,14 @@ int listeners_open(struct listeners *all, enum listener_kind kind, const char *w
 	if (kind == LISTENER_API && parent_sockets())
 		return listeners_inherit(all, kind);
 	for (char *word; r == 0 && (word = strsep(&rest, " "));) {
-		if (strcmp(word, "unix") == 0)
-			r = listeners_open_unix(all, kind, runtime_fd, mode);
-		else if (*word)
+		if (strcmp(word, "unix") == 0) {
+			int fd = unix_socket_listen(
+				runtime_fd, LISTENER_SOCKET, SOCK_STREAM, mode, LISTENER_BACKLOG);
+			r = fd < 0 ? err_add(fd, "in the runtime directory")
+				   : listeners_add(all, kind, fd);
+		} else if (*word) {
 			r = listeners_open_tcp(all, kind, word);
+		}
 	}
 	return r;
 }
