@@ -13,7 +13,6 @@
 #include "common/value/json.h"
 #include "common/value/protobuf.h"
 #include "common/value/yaml.h"
-#include "serve/answer/authorize.h"
 #include "serve/answer/verbs.h"
 #include "serve/api/api_protobuf.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/answer/authorize.h"
+#include "serve/answer/verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * credentials. A write raises the floor of its resource's feeds (floor.h) before the client has the
  * answer, so that its next read sees the write.
  */
-#include "serve/answer/forward.h"
+#include "serve/answer/verbs.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,7 +13,6 @@
 #include "common/hash.h"
 #include "common/proc.h"
 #include "common/value/selector.h"
-#include "serve/answer/authorize.h"
 #include "serve/answer/state.h"
 #include "serve/api/api_version.h"
 #include "serve/http/forward.h"

@@ -8,7 +8,6 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "serve/answer/encode.h"
-#include "serve/answer/forward.h"
 #include "serve/answer/state.h"
 #include "serve/api/api_pretty.h"
 #include "serve/api/api_token.h"

@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ends of the route. Each answers the request, now or later. */
+/* The steps of the route, and its ends. Each end answers the request, now or later. */
 #ifndef SERVE_ANSWER_VERBS_H
 #define SERVE_ANSWER_VERBS_H
 
 #include "serve/answer/request.h"
+
+/* authorize.c: asks the authorizer (auth.h) whether the client may make the request. Calls
+ * request->dispatch, now or later, or refuses the request. */
+void answer_authorize(struct answer_request *request);
+/* Asks again for a running watch. Calls FN with the request, now or later. */
+void answer_authorize_again(struct answer_request *request, auth_decided_fn *fn);
+
+/* forward.c: lets the request wait for its state. After ANSWER_WAIT_NS forwards or refuses it. */
+void answer_wait_for_state(struct answer_request *request);
+/* Sends the request to the API server, and its answer to the client. */
+void answer_forward(struct answer_request *request);
 
 /* read.c */
 void answer_get(struct answer_request *request);
