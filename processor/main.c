@@ -173,7 +173,7 @@ static int processor_check_pair(struct app *app)
 	app->checked_ns = now;
 	int r = pair_check(app->pair);
 	if (!r)
-		r = readers_check(app->readers, pair_env(app->pair), pair_journal_env(app->pair),
+		readers_check(app->readers, pair_env(app->pair), pair_journal_env(app->pair),
 			app->p.stats, now);
 	if (!r && pair_is_published(app->pair) && !processor_options.once)
 		r = processor_weigh(app, now);

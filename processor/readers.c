@@ -157,14 +157,14 @@ static void readers_warn(struct readers *readers)
 	}
 }
 
-int readers_check(struct readers *readers, struct env *index, struct env *journal,
+void readers_check(struct readers *readers, struct env *index, struct env *journal,
 	struct stats *stats, uint64_t now)
 {
 	struct env *envs[] = {index, journal};
 
 	CHECK_OBJ(readers, READERS_MAGIC);
 	if (now < readers->due)
-		return 0;
+		return;
 	uint64_t begun = proc_monotonic_ns();
 	int r = env_clean_pins(index); /* the journal's are in the same directories */
 	if (r >= 0)
@@ -192,5 +192,4 @@ int readers_check(struct readers *readers, struct env *index, struct env *journa
 	readers->unreadable = r < 0;
 	readers->due = now + (proc_monotonic_ns() - begun) * (SHARE - 1);
 	err_ignore(r, "no page is reused until the pins can be read, and readers and writer go on");
-	return 0;
 }

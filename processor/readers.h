@@ -18,7 +18,7 @@ int readers_new(struct readers **ret_readers);
 void readers_free(struct readers **readers);
 
 /* NOW: proc_monotonic_ns(). */
-int readers_check(struct readers *readers, struct env *index, struct env *journal,
+void readers_check(struct readers *readers, struct env *index, struct env *journal,
 	struct stats *stats, uint64_t now);
 
 #endif
