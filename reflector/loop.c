@@ -302,7 +302,7 @@ static int loop_turn(struct loop *loop)
 			    ? 0
 			    : feeds_abandon_old(loop->feeds, loop->daemon->config->retention_ns);
 		if (r >= 0)
-			r = trimming_plan(
+			trimming_plan(
 				&loop->trimming, feeds_list_begin(loop->feeds), loop->held_ns != 0);
 		if (!loop->held_ns && (r >= 0 || recorder_error(loop->recorder, &text)))
 			r = loop_commit(loop);

@@ -56,7 +56,7 @@ static void trimming_clean_up(struct trimming *trimming)
 		"no page is reused until the pins can be read, and readers and writer go on");
 }
 
-int trimming_plan(struct trimming *trimming, uint64_t list_begin, bool pressed)
+void trimming_plan(struct trimming *trimming, uint64_t list_begin, bool pressed)
 {
 	trimming->due_ns = proc_monotonic_ns() + TRIM_PAUSE;
 	trimming->soon_ns = proc_monotonic_ns() + TRIM_SOON;
@@ -64,9 +64,8 @@ int trimming_plan(struct trimming *trimming, uint64_t list_begin, bool pressed)
 	/* The journal before this one goes when the index has moved over. */
 	if (trimming->old_left && journal_remove_old(trimming->home) > 0)
 		trimming->old_left = false;
-	int r = retention_goal(trimming->retention, list_begin, pressed, &trimming->goal);
-	trimming->running = r == 0;
-	return r < 0 ? r : 0;
+	trimming->running =
+		retention_goal(trimming->retention, list_begin, pressed, &trimming->goal) == 0;
 }
 
 static void trimming_note_damage(struct trimming *trimming)

@@ -33,9 +33,8 @@ bool trimming_has_too_much(const struct trimming *trimming);
 bool trimming_is_due(const struct trimming *trimming);
 /* Returns whether there is nothing to trim now. */
 bool trimming_is_idle(const struct trimming *trimming);
-/* Asks retention_goal(), with LIST_BEGIN and PRESSED, how far. Returns: 0 or an error of the
- * journal. */
-int trimming_plan(struct trimming *trimming, uint64_t list_begin, bool pressed);
+/* Asks retention_goal(), with LIST_BEGIN and PRESSED, how far. */
+void trimming_plan(struct trimming *trimming, uint64_t list_begin, bool pressed);
 /* Trims one slice, if there is one. A failure only delays, and is logged unless QUIET. */
 void trimming_slice(struct trimming *trimming, bool quiet);
 
