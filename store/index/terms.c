@@ -222,11 +222,10 @@ static int terms_take_value(void *arg, const struct value *value)
 
 	if (value->type == VALUE_NIL)
 		return 0;
-	int r = value_scalar_text(value, scratch, &text);
-	if (r == NOT_FOUND)
+	if (value_scalar_text(value, scratch, &text) == NOT_FOUND) {
 		search->list->unindexable++;
-	if (r != FOUND)
-		return r < 0 ? r : 0;
+		return 0;
+	}
 	if (++search->found > TERMS_MAX)
 		return 0; /* too many: the caller drops them all */
 	if (search->rule->n_paths == 1)
