@@ -39,14 +39,11 @@ static int display_text(const struct value *value, struct buf *out)
 {
 	char scratch[VALUE_SCRATCH];
 	struct bytes text;
-	int r = value_scalar_text(value, scratch, &text);
 
-	if (r == NOT_FOUND) {
-		r = value_document(value, &text);
+	if (value_scalar_text(value, scratch, &text) == NOT_FOUND) {
+		int r = value_document(value, &text);
 		return r < 0 ? r : json_write(text, 0, out);
 	}
-	if (r < 0)
-		return r;
 	buf_bytes_put(out, text);
 	return buf_error(out);
 }
