@@ -42,21 +42,20 @@ static int compact_report(void *arg, uint64_t bytes)
 
 /* ---- without the reflector ---------------------------------------------- */
 
-/* Sets *RET_TAKEN to the applied seq of JOURNAL's index, 0 if there is none. */
-static int compact_read_taken(struct home *home, const struct journal *journal, uint64_t *ret_taken)
+/* Returns the applied seq of JOURNAL's index; 0: there is none. */
+static uint64_t compact_read_taken(struct home *home, const struct journal *journal)
 {
 	CLEANUP(index_close) struct index *index = NULL;
 	CLEANUP(txn_abort) struct txn *txn = NULL;
 	struct index_meta meta;
 	int r = index_open_read(home, &index);
 
-	*ret_taken = 0;
 	if (r == 0)
 		r = txn_begin_read(index_env(index), &txn);
 	if (r == 0)
 		r = index_meta(index, txn, &meta);
 	if (r == 0 && !meta.building && memcmp(meta.journal, journal_uuid(journal), 16) == 0)
-		*ret_taken = meta.taken;
+		return meta.taken;
 	if (r != 0)
 		(void)fprintf(stderr,
 			"note: without an index the values of removed feeds are kept%s%s\n",
@@ -74,10 +73,10 @@ static int compact_copy_journal(struct compact *compact, struct journal *journal
 	int r = txn_begin_read(journal_env(journal), &txn);
 
 	options.txn = txn;
-	if (r == 0)
-		r = compact_read_taken(compact->home, journal, &options.taken);
-	if (r == 0)
+	if (r == 0) {
+		options.taken = compact_read_taken(compact->home, journal);
 		r = journal_copy_new(&options, &copy);
+	}
 	if (r < 0)
 		return r;
 	compact->total = journal_copy_total(copy);
