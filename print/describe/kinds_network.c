@@ -281,7 +281,7 @@ static void ingress_backends(struct describe *d)
 static void ingress_address(struct describe *d)
 {
 	buf_str(d->row.text, "Address:\t");
-	printer_put_balancer(&d->row);
+	(void)printer_put_balancer(&d->row);
 	buf_byte(d->row.text, '\n');
 }
 

@@ -252,7 +252,7 @@ static void node_pods(struct describe *d)
 static void node_roles(struct describe *d)
 {
 	buf_str(d->row.text, "Roles:\t");
-	printer_put_roles(&d->row);
+	(void)printer_put_roles(&d->row);
 	buf_byte(d->row.text, '\n');
 }
 

@@ -208,7 +208,7 @@ void describe_volume_source(struct describe *d)
 static void storage_class(struct describe *d)
 {
 	buf_str(d->row.text, "StorageClass:\t");
-	printer_put_storage_class(&d->row);
+	(void)printer_put_storage_class(&d->row);
 	buf_byte(d->row.text, '\n');
 }
 

@@ -23,7 +23,7 @@ static enum printer_cell_type node_status(struct printer_row *row)
 					: "");
 }
 
-void printer_put_roles(struct printer_row *row)
+enum printer_cell_type printer_put_roles(struct printer_row *row)
 {
 	static const struct bytes prefix = BYTES_LIT("node-role.kubernetes.io/");
 	struct bytes roles[32], key;
@@ -52,13 +52,7 @@ void printer_put_roles(struct printer_row *row)
 	}
 	for (size_t i = 0; i < n; i++)
 		printer_put_more(row, start, roles[i]);
-	buf_str(row->text, n ? "" : "<none>");
-}
-
-static enum printer_cell_type node_roles(struct printer_row *row)
-{
-	printer_put_roles(row);
-	return PRINTER_STRING;
+	return printer_put(row, n ? "" : "<none>");
 }
 
 static enum printer_cell_type node_address(struct printer_row *row)
@@ -98,7 +92,7 @@ static enum printer_cell_type node_kernel(struct printer_row *row)
 static const struct printer_cell_row node_cells[] = {
 	CELL_NAME,
 	CELL_FUNCTION("Status", "string", 0, node_status, "The status of the node"),
-	CELL_FUNCTION("Roles", "string", 0, node_roles, "The roles of the node"),
+	CELL_FUNCTION("Roles", "string", 0, printer_put_roles, "The roles of the node"),
 	CELL_AGE,
 	CELL_TEXT("Version", "status.nodeInfo.kubeletVersion", NULL,
 		"Kubelet Version reported by the node."),

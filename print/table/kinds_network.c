@@ -28,7 +28,7 @@ static enum printer_cell_type service_cluster_ip(struct printer_row *row)
 	return printer_put(row, "<none>");
 }
 
-void printer_put_balancer(struct printer_row *row)
+enum printer_cell_type printer_put_balancer(struct printer_row *row)
 {
 	struct value_iter iter = printer_items(row, &row->object, "status.loadBalancer.ingress");
 	size_t n = 0, start = row->text->size;
@@ -51,6 +51,7 @@ void printer_put_balancer(struct printer_row *row)
 	}
 	for (size_t i = 0; i < n; i++)
 		printer_put_more(row, start, addresses[i]);
+	return PRINTER_STRING;
 }
 
 static enum printer_cell_type service_external_ip(struct printer_row *row)
@@ -63,7 +64,7 @@ static enum printer_cell_type service_external_ip(struct printer_row *row)
 	if (printer_is(row, &row->object, "spec.type", "ExternalName"))
 		return printer_put_bytes(row, printer_text(row, &row->object, "spec.externalName"));
 	if (is_balanced)
-		printer_put_balancer(row);
+		(void)printer_put_balancer(row);
 	else if (!printer_is(row, &row->object, "spec.type", "ClusterIP") &&
 		 !printer_is(row, &row->object, "spec.type", "NodePort"))
 		return printer_put(row, "<unknown>");
@@ -278,12 +279,6 @@ static enum printer_cell_type ingress_hosts(struct printer_row *row)
 	return printer_put(row, shown ? "" : "*");
 }
 
-static enum printer_cell_type ingress_address(struct printer_row *row)
-{
-	printer_put_balancer(row);
-	return PRINTER_STRING;
-}
-
 static enum printer_cell_type ingress_ports(struct printer_row *row)
 {
 	struct value_iter iter = printer_items(row, &row->object, "spec.tls");
@@ -299,7 +294,7 @@ static const struct printer_cell_row ingress_cells[] = {
 		"configuration"),
 	CELL_FUNCTION("Hosts", "string", 0, ingress_hosts,
 		"Hosts that incoming requests are matched against before the ingress rule"),
-	CELL_FUNCTION("Address", "string", 0, ingress_address,
+	CELL_FUNCTION("Address", "string", 0, printer_put_balancer,
 		"Address is a list containing ingress points for the load-balancer"),
 	CELL_FUNCTION("Ports", "string", 0, ingress_ports, "Ports of TLS configurations that open"),
 	CELL_AGE,

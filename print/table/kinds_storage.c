@@ -29,20 +29,14 @@ static enum printer_cell_type storage_access_modes(struct printer_row *row)
 }
 
 /* The old annotation counts before the field. */
-void printer_put_storage_class(struct printer_row *row)
+enum printer_cell_type printer_put_storage_class(struct printer_row *row)
 {
 	struct value class;
 
 	if (!printer_find_key(
 		    row, "metadata.annotations", "volume.beta.kubernetes.io/storage-class", &class))
 		class.text = printer_text(row, &row->object, "spec.storageClassName");
-	buf_bytes_put(row->text, class.text);
-}
-
-static enum printer_cell_type storage_class(struct printer_row *row)
-{
-	printer_put_storage_class(row);
-	return PRINTER_STRING;
+	return printer_put_bytes(row, class.text);
 }
 
 static enum printer_cell_type storage_phase(struct printer_row *row)
@@ -106,7 +100,8 @@ static const struct printer_cell_row volume_cells[] = {
 		"PersistentVolumeClaim. Expected to be non-nil when bound. claim.VolumeName is the "
 		"authoritative bind between PV and PVC. More info: "
 		"https://kubernetes.io/docs/concepts/storage/persistent-volumes#binding"),
-	CELL_FUNCTION("StorageClass", "string", 0, storage_class, "StorageClass of the pv"),
+	CELL_FUNCTION(
+		"StorageClass", "string", 0, printer_put_storage_class, "StorageClass of the pv"),
 	CELL_FUNCTION("VolumeAttributesClass", "string", 0, storage_attributes_class,
 		"VolumeAttributesClass of the pv"),
 	CELL_TEXT("Reason", "status.reason", NULL,
@@ -146,7 +141,8 @@ static const struct printer_cell_row claim_cells[] = {
 		"accessModes contains the actual access modes the volume backing the PVC has. More "
 		"info: "
 		"https://kubernetes.io/docs/concepts/storage/persistent-volumes#access-modes-1"),
-	CELL_FUNCTION("StorageClass", "string", 0, storage_class, "StorageClass of the pvc"),
+	CELL_FUNCTION(
+		"StorageClass", "string", 0, printer_put_storage_class, "StorageClass of the pvc"),
 	CELL_FUNCTION("VolumeAttributesClass", "string", 0, storage_attributes_class,
 		"VolumeAttributesClass of the pvc"),
 	CELL_AGE,

@@ -228,10 +228,10 @@ void printer_put_selector(struct printer_row *row, const struct value *selector)
 
 /* Append parts of the object that its description has also: the roles of a node, the addresses of a
  * load balancer, each once, in order; the access modes at PATH; the class of a volume or claim. */
-void printer_put_roles(struct printer_row *row);
-void printer_put_balancer(struct printer_row *row);
+enum printer_cell_type printer_put_roles(struct printer_row *row);
+enum printer_cell_type printer_put_balancer(struct printer_row *row);
 void printer_put_access_modes(struct printer_row *row, const char *path);
-void printer_put_storage_class(struct printer_row *row);
+enum printer_cell_type printer_put_storage_class(struct printer_row *row);
 
 /* Appends TEXT, after a comma unless the cell, begun at START, is still empty. */
 void printer_put_more(struct printer_row *row, size_t start, struct bytes text);
