@@ -78,34 +78,36 @@ static bool state_same(const struct timeline *t, uint64_t a, uint64_t b)
 	return a >= b || timeline_next(t, a, &entry) == END || entry.seq > b;
 }
 
-/* Returns true if RV is newer than this journal. At an RV of an earlier journal only, a watch is
- * gone; a list waits, as for any future RV. */
-static bool state_is_ahead(const struct timeline *t, timeline_rv rv)
+/* Finds the position of RV. NOW: the index's newest seq. Returns: FOUND; AGAIN: the index has not
+ * got there; GONE: RV is older than the history; 400. */
+static int state_seek(struct answer_request *request, const struct timeline *t, const char *rv,
+	uint64_t now, uint64_t *ret_position, timeline_rv *ret_number)
 {
-	return !t->opaque && rv > t->newest;
-}
-
-/* Finds the state of exactly RV. NOW: the index's newest seq. */
-static int state_exact(struct answer_request *request, const struct timeline *t, const char *rv,
-	uint64_t now, struct answer_state *ret_state)
-{
-	timeline_rv number;
-	uint64_t position;
-
-	switch (timeline_seek(t, bytes_str(rv), &position, &number)) {
+	switch (timeline_seek(t, bytes_str(rv), ret_position, ret_number)) {
 	case TIMELINE_INVALID:
 		return answer_invalid_rv(request);
 	case TIMELINE_GONE:
-		if (state_is_ahead(t, number))
-			return AGAIN;
-		return api_status_too_old(&request->status);
+		/* At an RV of an earlier journal only, a watch is gone; a list waits, as for any
+		 * future RV. */
+		return !t->opaque && *ret_number > t->newest ? AGAIN : GONE;
 	case TIMELINE_FUTURE:
 		return AGAIN;
 	case TIMELINE_FOUND:
 		break;
 	}
-	if (position > now && !state_same(t, now, position))
-		return AGAIN;
+	return *ret_position > now && !state_same(t, now, *ret_position) ? AGAIN : FOUND;
+}
+
+/* Finds the state of exactly RV. */
+static int state_exact(struct answer_request *request, const struct timeline *t, const char *rv,
+	uint64_t now, struct answer_state *ret_state)
+{
+	timeline_rv number;
+	uint64_t position;
+	int r = state_seek(request, t, rv, now, &position, &number);
+
+	if (r != FOUND)
+		return r == GONE ? api_status_too_old(&request->status) : r;
 	ret_state->seq = position < now ? position : now;
 	if (t->opaque)
 		(void)snprintf(ret_state->rv, sizeof(ret_state->rv), "%.60s", rv);
@@ -120,20 +122,11 @@ static int state_not_older(
 {
 	timeline_rv number;
 	uint64_t position;
+	int r = state_seek(request, t, rv, now, &position, &number);
 
-	switch (timeline_seek(t, bytes_str(rv), &position, &number)) {
-	case TIMELINE_INVALID:
-		return answer_invalid_rv(request);
-	case TIMELINE_GONE: /* older than the history, or of an earlier journal */
-		if (state_is_ahead(t, number))
-			return AGAIN;
+	if (r == GONE)
 		return t->opaque ? api_status_too_old(&request->status) : 0;
-	case TIMELINE_FUTURE:
-		return AGAIN;
-	case TIMELINE_FOUND:
-		break;
-	}
-	return position > now && !state_same(t, now, position) ? AGAIN : 0;
+	return r;
 }
 
 /* Returns whether the state as of NOW lacks the RV. */
