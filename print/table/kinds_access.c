@@ -211,20 +211,13 @@ static const struct printer_cell_row mutating_cells[] = {
 /* Appends the text of a generated message of the API server for a map: a Go map literal. */
 static void admission_put_map(struct printer_row *row, const struct value *selector)
 {
-	struct bytes keys[64], key;
+	struct bytes keys[PRINTER_KEYS_MAX];
 	struct value map, value;
-	struct value_iter iter = {0};
-	size_t n = 0;
 
-	if (printer_find(row, selector, "matchLabels", &map))
-		value_iter_init(&iter, &map);
-	while (n < ARRAY_SIZE(keys) && iter.left && value_iter_next(&iter, &key, &value) == FOUND) {
-		size_t at = n++;
+	if (!printer_find(row, selector, "matchLabels", &map))
+		return;
+	size_t n = printer_keys(&map, keys);
 
-		for (; at && bytes_compare(keys[at - 1], key) > 0; at--)
-			keys[at] = keys[at - 1];
-		keys[at] = key;
-	}
 	for (size_t i = 0; i < n; i++)
 		if (value_find(&map, keys[i], &value) == FOUND)
 			buf_printf(row->text, "%.*s: %.*s,", BYTES_ARG(keys[i]),

@@ -27,14 +27,11 @@ enum printer_cell_type printer_put_roles(struct printer_row *row)
 {
 	static const struct bytes prefix = BYTES_LIT("node-role.kubernetes.io/");
 	struct bytes roles[32], key;
-	struct value labels, value;
-	struct value_iter iter = {0};
+	struct value_iter iter = printer_items(row, &row->object, "metadata.labels");
 	size_t n = 0, start = row->text->size;
-	int r;
+	struct value value;
 
-	if (printer_find(row, &row->object, "metadata.labels", &labels))
-		value_iter_init(&iter, &labels);
-	while (n < ARRAY_SIZE(roles) && (r = value_iter_next(&iter, &key, &value)) == FOUND) {
+	while (n < ARRAY_SIZE(roles) && value_iter_next(&iter, &key, &value) == FOUND) {
 		struct bytes role = BYTES_NONE;
 		size_t at = 0;
 
@@ -257,23 +254,15 @@ static enum printer_cell_type quota_put(struct printer_row *row)
 {
 	bool limits = strcmp(row->of, "limits") == 0;
 	struct value hard, used, value;
-	struct value_iter iter = {0};
-	struct bytes keys[64];
-	size_t n = 0, start = row->text->size;
-	struct bytes key;
+	struct bytes keys[PRINTER_KEYS_MAX];
+	size_t start = row->text->size;
 
 	if (!printer_find(row, &row->object, "status.hard", &hard))
 		return PRINTER_STRING;
 	if (!printer_find(row, &row->object, "status.used", &used))
 		used = (struct value){.type = VALUE_NIL};
-	value_iter_init(&iter, &hard);
-	while (n < ARRAY_SIZE(keys) && value_iter_next(&iter, &key, &value) == FOUND) {
-		size_t at = n++;
+	size_t n = printer_keys(&hard, keys);
 
-		for (; at && bytes_compare(keys[at - 1], key) > 0; at--)
-			keys[at] = keys[at - 1];
-		keys[at] = key;
-	}
 	for (size_t i = 0; i < n; i++) {
 		if (bytes_starts(keys[i], BYTES_LIT("limits.")) != limits)
 			continue;

@@ -16,7 +16,8 @@
 #include "print/table/age.h"
 #include "print/table/printer.h"
 
-#define PRINTER_FIELDS 128 /* a power of two */
+#define PRINTER_FIELDS   128 /* a power of two */
+#define PRINTER_KEYS_MAX 64
 
 /*
  * The fields for the cells of one kind. Their paths are learned from the first objects: a field
@@ -206,6 +207,9 @@ bool printer_is_true(struct printer_row *row, const struct value *in, const char
 /* Begins a walk over the list or map at PATH, perhaps absent, and gives the next item. */
 struct value_iter printer_items(struct printer_row *row, const struct value *in, const char *path);
 bool printer_next(struct printer_row *row, struct value_iter *iter, struct value *ret_item);
+
+/* Gives the map's first keys in the order of their texts. Returns their number. */
+size_t printer_keys(const struct value *map, struct bytes keys[PRINTER_KEYS_MAX]);
 
 /* Finds the condition TYPE in the list at PATH. */
 bool printer_condition(

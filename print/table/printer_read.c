@@ -139,6 +139,19 @@ bool printer_next(struct printer_row *row, struct value_iter *iter, struct value
 	return r == FOUND;
 }
 
+size_t printer_keys(const struct value *map, struct bytes keys[PRINTER_KEYS_MAX])
+{
+	struct value_iter iter;
+	struct value value;
+	size_t n = 0;
+
+	value_iter_init(&iter, map);
+	while (n < PRINTER_KEYS_MAX && value_iter_next(&iter, &keys[n], &value) == FOUND)
+		n++;
+	qsort(keys, n, sizeof(*keys), array_by_bytes);
+	return n;
+}
+
 bool printer_condition(
 	struct printer_row *row, const char *path, const char *type, struct value *ret_condition)
 {
