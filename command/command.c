@@ -490,11 +490,13 @@ struct options_group query_options(struct query_args *args)
 	return (struct options_group){"Which", query_specs, ARRAY_SIZE(query_specs), args};
 }
 
-int query_from_args(const struct query_args *args, const char *feed, struct kinf_term *terms,
-	struct kinf_query *query)
+int query_from_args(struct query_args *args, const char *feed, struct kinf_query *query)
 {
 	if (args->all && args->namespace_)
 		return err_say(ERR_SYNTAX, "-n and -A exclude each other");
+	args->terms = calloc(args->index.n + 1, sizeof(*args->terms));
+	if (!args->terms)
+		return err_set(-ENOMEM, "allocating the terms of --index");
 	for (size_t i = 0; i < args->index.n; i++) {
 		/* Cut in place: the texts are argv's. */
 		char *equals = strchr((char *)(uintptr_t)args->index.items[i], '=');
@@ -509,7 +511,7 @@ int query_from_args(const struct query_args *args, const char *feed, struct kinf
 			return err_say(ERR_SYNTAX,
 				"--index '%s': the feed is named already: write --index %s=%s",
 				args->index.items[i], slash + 1, equals + 1);
-		terms[i] = (struct kinf_term){args->index.items[i], equals + 1};
+		args->terms[i] = (struct kinf_term){args->index.items[i], equals + 1};
 	}
 	*query = (struct kinf_query){
 		.size = sizeof(*query),
@@ -518,10 +520,16 @@ int query_from_args(const struct query_args *args, const char *feed, struct kinf
 		.prefix = args->prefix,
 		.label_selector = args->labels,
 		.field_selector = args->fields,
-		.terms = terms,
+		.terms = args->terms,
 		.n_terms = args->index.n,
 	};
 	return 0;
+}
+
+void query_args_release(struct query_args *args)
+{
+	option_texts_release(&args->index);
+	free(args->terms);
 }
 
 int command_cut_name(char **name, const char **namespace_)

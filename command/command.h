@@ -126,12 +126,13 @@ struct query_args {
 	const char *prefix;
 	bool all;
 	struct option_texts index; /* NAME=VALUE */
+	struct kinf_term *terms;   /* of INDEX, made by query_from_args() */
 };
 struct options_group query_options(struct query_args *args);
 
-/* Fills *QUERY from ARGS; TERMS has room for args->index.n. Returns 0 or ERR_SYNTAX. */
-int query_from_args(const struct query_args *args, const char *feed, struct kinf_term *terms,
-	struct kinf_query *query);
+/* Fills *QUERY, valid until query_args_release(). Returns 0, ERR_SYNTAX or -ENOMEM. */
+int query_from_args(struct query_args *args, const char *feed, struct kinf_query *query);
+void query_args_release(struct query_args *args);
 
 /* ---- completion (complete.c) -------------------------------------------- */
 

@@ -368,7 +368,7 @@ static const struct option_spec describe_options[] = {
 int command_describe(int argc, char **argv)
 {
 	CLEANUP(describe_release) struct describe_command d = {.out = BUF_INIT};
-	struct query_args args = {0};
+	CLEANUP(query_args_release) struct query_args args = {0};
 	struct describe_args own = {0};
 	struct config_flags flags = {0};
 	struct kinf_query query;
@@ -390,21 +390,15 @@ int command_describe(int argc, char **argv)
 		r = options_bad(&options, "write a feed, and names");
 	if (r != 0)
 		return command_usage(&options, r);
-	AUTO_FREE struct kinf_term *terms = calloc(args.index.n + 1, sizeof(*terms));
-	if (!terms)
-		return command_fail(err_set(-ENOMEM, "allocating the terms of --index"));
 	r = describe_check(argv + first, (size_t)(argc - first), &args);
 	if (r == 0)
-		r = query_from_args(&args, argv[first], terms, &query);
+		r = query_from_args(&args, argv[first], &query);
 	if (r == 0)
 		r = command_read_at(own.at, &d.when);
 	if (r < 0)
 		return command_usage(&options, r);
-	int status = PROC_FAILED;
-	if (command_open(&flags, &d.kinf) == 0 && command_snapshot(d.kinf, &d.snapshot) == 0 &&
-		command_go_to(d.kinf, d.snapshot, &d.when) == 0)
-		status = describe_operands(
-			&d, &options, argv + first, (size_t)(argc - first), &query);
-	option_texts_release(&args.index);
-	return status;
+	if (command_open(&flags, &d.kinf) < 0 || command_snapshot(d.kinf, &d.snapshot) < 0 ||
+		command_go_to(d.kinf, d.snapshot, &d.when) < 0)
+		return PROC_FAILED;
+	return describe_operands(&d, &options, argv + first, (size_t)(argc - first), &query);
 }

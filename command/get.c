@@ -514,7 +514,7 @@ static void get_release(struct get *get)
 	print_release(&get->print);
 	kinf_snapshot_close(&get->snapshot);
 	kinf_close(&get->kinf);
-	option_texts_release(&get->args.query.index);
+	query_args_release(&get->args.query);
 	free(get->targets);
 }
 
@@ -624,12 +624,9 @@ int command_get(int argc, char **argv)
 		r = options_bad(&options, "which feed? 'kinf status' lists them");
 	if (r != 0)
 		return command_usage(&options, r);
-	AUTO_FREE struct kinf_term *terms = calloc(get.args.query.index.n + 1, sizeof(*terms));
-	if (!terms)
-		return command_fail(err_set(-ENOMEM, "allocating the terms of --index"));
 	r = get_operands(&get, argv + first, (size_t)(argc - first));
 	if (r == 0)
-		r = query_from_args(&get.args.query, get.targets[0].feed, terms, &query);
+		r = query_from_args(&get.args.query, get.targets[0].feed, &query);
 	if (r == 0)
 		r = print_choose(&get.print, get.args.output);
 	if (r == 0 && get.args.at_least_rv)

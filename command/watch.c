@@ -428,7 +428,7 @@ static void watch_release(struct watching *w)
 	kinf_close(&w->kinf);
 	free(w->feeds);
 	free(w->saved);
-	option_texts_release(&w->args.query.index);
+	query_args_release(&w->args.query);
 }
 
 /* Reads FEED [NAME] or FEED/NAME; NAME may begin with a namespace. */
@@ -490,10 +490,7 @@ int command_watch(int argc, char **argv)
 		r = watch_operands(&w, argv[first], argc - first == 2 ? argv[first + 1] : NULL);
 	if (r != 0)
 		return command_usage(&options, r);
-	AUTO_FREE struct kinf_term *terms = calloc(w.args.query.index.n + 1, sizeof(*terms));
-	if (!terms)
-		return command_fail(err_set(-ENOMEM, "allocating the terms of --index"));
-	r = query_from_args(&w.args.query, w.feed, terms, &query);
+	r = query_from_args(&w.args.query, w.feed, &query);
 	if (r == 0)
 		r = watch_print_choose(&w.print, w.args.output);
 	if (r == 0)
