@@ -28,7 +28,6 @@ struct yaml_level {
 	uint32_t count;
 	bool is_map, wants_value;
 	char *anchor;
-	size_t start;
 	size_t first_pair; /* of its pairs */
 };
 
@@ -457,8 +456,7 @@ static void values_open(
 		return;
 	}
 	struct yaml_level *level = &values->levels[values->depth - 1];
-	*level = (struct yaml_level){
-		.is_map = is_map, .start = values->out->size, .first_pair = values->n_pairs};
+	*level = (struct yaml_level){.is_map = is_map, .first_pair = values->n_pairs};
 	if (anchor && !(level->anchor = strdup((const char *)anchor)))
 		values_bad(values, err_set(-ENOMEM, "reading YAML"));
 	level->opened = is_map ? value_open_map(values->out) : value_open_array(values->out);
@@ -477,7 +475,7 @@ static void values_end(struct yaml_values *values)
 	if (values->value.error == 0)
 		value_close(values->out, level->opened, level->count);
 	if (level->anchor && values->value.error == 0)
-		values_keep(values, TAKE(level->anchor), level->start);
+		values_keep(values, TAKE(level->anchor), level->opened);
 	cleanup_free(&level->anchor);
 }
 
