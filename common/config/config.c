@@ -26,23 +26,9 @@ void config_free(struct config **config)
 	free(c->file);
 	free(c->passed_over);
 	free(c->overruled);
-	free(c->kubeconfig);
-	free(c->context);
-	free(c->store);
-	free(c->runtime_dir);
-	free(c->group);
-	free(c->serve.listen);
-	free(c->serve.certificate);
-	free(c->serve.key);
-	free(c->serve.client_ca);
-	free(c->serve.metrics);
-	free(c->serve.at);
-	free(c->serve.replay);
-	free(c->serve.token_file);
-	free(c->serve.review_token_file);
-	free(c->serve.review_certificate);
-	free(c->serve.review_key);
-	free(c->serve.allow);
+	for (const struct config_key *key = config_keys; key->name; key++)
+		if (config_is_text(key->type))
+			free(*(char **)((char *)c + key->offset));
 	free(c);
 	*config = NULL;
 }

@@ -73,6 +73,9 @@ struct config_key {
 
 extern const struct config_key config_keys[], config_feed_keys[];
 
+/* Returns whether a key of the type, at the top level, has a text of its own. */
+bool config_is_text(enum config_type type);
+
 /* Sets the defaults of KEYS in INTO, a zeroed struct. */
 int config_set_defaults(const struct config_key *keys, void *into);
 /* Reads the map NODE into INTO. KEYS has all its keys, after PREFIX ("" or "retention."). A null

@@ -43,6 +43,12 @@ const struct config_key config_feed_keys[] = {
 	{0},
 };
 
+bool config_is_text(enum config_type type)
+{
+	return type == CONFIG_TEXT || type == CONFIG_PATH || type == CONFIG_ADDRESSES ||
+	       type == CONFIG_RULES;
+}
+
 /* ---- places ------------------------------------------------------------- */
 
 struct config_place config_place_member(
@@ -518,8 +524,7 @@ bool config_needs_restart(const struct config *running, const struct config *con
 		const char *y = (const char *)config + key->offset;
 		bool same = memcmp(x, y, config_value_size(key)) == 0;
 
-		if (!same && (key->type == CONFIG_TEXT || key->type == CONFIG_PATH ||
-				     key->type == CONFIG_ADDRESSES)) {
+		if (!same && config_is_text(key->type)) {
 			x = *(char *const *)x;
 			y = *(char *const *)y;
 			same = x && y && strcmp(x, y) == 0;
