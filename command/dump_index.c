@@ -120,7 +120,7 @@ static int dump_each_definition(void *arg, const struct index_definition *defini
 
 	terms->definition = definition;
 	return dump_wants_feed(dump, definition->feed)
-		       ? index_each_term(dump->index, dump->index_txn, definition->id,
+		       ? index_values(dump->index, dump->index_txn, definition->id, BYTES_NONE,
 				 dump_each_term, terms)
 		       : 0;
 }

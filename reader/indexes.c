@@ -37,14 +37,13 @@ static int values_add(struct index_values *all, struct bytes value, uint64_t cou
 	return r < 0 ? r : ARRAY_ADD(all->values, all->n, all->room, gathered, "index values");
 }
 
-static int values_take_one(void *arg, struct bytes value, uint64_t count, bool whole)
+static int values_take_one(void *arg, const struct index_term_row *row)
 {
 	struct index_value_walk *walk = arg;
 
-	(void)whole; /* of a long value only the kept prefix is known */
 	if (walk->gather)
-		return values_add(walk->gather, value, count);
-	int r = walk->fn(walk->arg, value.data, value.size, count);
+		return values_add(walk->gather, row->value, row->count);
+	int r = walk->fn(walk->arg, row->value.data, row->value.size, row->count);
 	walk->stopped = r != 0;
 	return r;
 }
@@ -182,14 +181,13 @@ struct index_totals {
 	bool filling;
 };
 
-static int totals_add_value(void *arg, struct bytes value, uint64_t count, bool whole)
+static int totals_add_value(void *arg, const struct index_term_row *row)
 {
 	struct index_totals *totals = arg;
 
-	(void)whole;
 	totals->values++;
-	totals->entries += count;
-	return totals->gather ? values_add(totals->gather, value, count) : 0;
+	totals->entries += row->count;
+	return totals->gather ? values_add(totals->gather, row->value, row->count) : 0;
 }
 
 static int totals_add_definition(void *arg, const struct index_definition *definition)

@@ -66,22 +66,23 @@ static void order_sift_down(struct order *order, size_t i)
 	values[i] = moved;
 }
 
-static int order_add_value(void *arg, struct bytes text, uint64_t count, bool whole)
+static int order_add_value(void *arg, const struct index_term_row *row)
 {
 	struct order *order = arg;
 	struct sort_value value;
 
-	if (!text.size)
+	if (!row->value.size)
 		return 0; /* as good as missing */
-	order->entries += count;
-	order->unusable |= !whole;
+	order->entries += row->count;
+	order->unusable |= !row->whole;
 	if (order->unusable)
 		return END;
-	sort_value_read(text, &value);
+	sort_value_read(row->value, &value);
 	if (!sorted_wants_value(order->sorted, &value))
 		return 0;
 	return ARRAY_ADD(order->values, order->n, order->room,
-		((struct order_value){value, text, count}), "the sorted values of an index");
+		((struct order_value){value, row->value, row->count}),
+		"the sorted values of an index");
 }
 
 /* ---- objects ------------------------------------------------------------ */

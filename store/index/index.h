@@ -220,25 +220,18 @@ void index_walk_close(struct index_walk **walk);
 int index_has(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
 	uint64_t object);
 
-/* Calls FN for each stored term by definition and value, until it returns non-zero; for dump.
- * DEFINITION 0: all. index_term_postings() walks the postings of one. */
+/* Calls FN for the definition's values with PREFIX, in byte order, until it returns non-zero.
+ * index_term_postings() walks the postings of one. */
 struct index_term_row {
-	struct bytes value; /* WHOLE false: the stored beginning of a long value */
+	struct bytes value; /* WHOLE false: the stored beginning of one above INDEX_VALUE_MAX */
 	bool whole;
 	uint64_t term, count;
 };
 typedef int index_term_fn(void *arg, const struct index_term_row *row);
-int index_each_term(
-	struct index *index, struct txn *txn, uint32_t definition, index_term_fn *fn, void *arg);
+int index_values(struct index *index, struct txn *txn, uint32_t definition, struct bytes prefix,
+	index_term_fn *fn, void *arg);
 int index_term_postings(
 	struct index *index, struct txn *txn, uint64_t term, struct index_walk **ret_walk);
-
-/* Calls FN for the definition's values with PREFIX, in byte order, with their counts, until it
- * returns non-zero. A long value (INDEX_VALUE_MAX) comes as its stored beginning and WHOLE
- * false. */
-typedef int index_value_fn(void *arg, struct bytes value, uint64_t count, bool whole);
-int index_values(struct index *index, struct txn *txn, uint32_t definition, struct bytes prefix,
-	index_value_fn *fn, void *arg);
 
 /* Adds a part to a compound value: parts are joined by commas, their own backslashes and commas
  * escaped by a backslash, as typed on the command line (kinf(1)). */

@@ -468,29 +468,30 @@ int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index
 
 /* ---- values ------------------------------------------------------------- */
 
-/* Calls FN for the terms from the key START on that begin with its first PREFIX bytes. */
-static int index_walk_terms(
-	struct txn *txn, struct bytes start, size_t prefix, index_term_fn *fn, void *arg)
+int index_values(struct index *index, struct txn *txn, uint32_t definition, struct bytes prefix,
+	index_term_fn *fn, void *arg)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
+	uint8_t buffer[TERM_KEY_MAX];
 	struct index_term_row row;
 	struct bytes key, value;
+
+	CHECK_OBJ(index, INDEX_MAGIC);
+	if (prefix.size > INDEX_VALUE_MAX)
+		prefix.size = INDEX_VALUE_MAX; /* the index keeps no more of a longer value */
+	struct bytes start = index_term_key(buffer, definition, prefix);
 	int r = cursor_open(txn, INDEX_TERM, &cursor);
 
 	if (r == 0)
 		r = index_check_around(cursor, INDEX_TERM, start, true);
 	if (r == 0)
 		r = cursor_seek(cursor, start, &key, &value);
-	start.size = prefix;
 	for (; r == FOUND && bytes_starts(key, start); r = cursor_next(cursor, &key, &value)) {
 		bool whole = index_term_is_whole(key);
 
 		r = index_check_page(cursor, INDEX_TERM, key);
 		if (r < 0)
 			return r;
-		if (key.size < 4)
-			return err_say(
-				ERR_CORRUPT, "index: a key of %zu bytes in 'term'", key.size);
 		row = (struct index_term_row){
 			.value = BYTES((const uint8_t *)key.data + 4,
 				whole ? key.size - 4 : INDEX_VALUE_MAX),
@@ -505,40 +506,4 @@ static int index_walk_terms(
 	if (r == FOUND) /* a damaged key may have more of them after it */
 		r = index_check_row(index_kind.databases[INDEX_TERM], key, &value);
 	return r == END ? 0 : r;
-}
-
-int index_each_term(
-	struct index *index, struct txn *txn, uint32_t definition, index_term_fn *fn, void *arg)
-{
-	uint8_t start[4];
-
-	CHECK_OBJ(index, INDEX_MAGIC);
-	be32_put(start, definition);
-	/* Ids begin at 1: 0 is below all of them. */
-	return index_walk_terms(txn, BYTES(start, 4), definition ? 4 : 0, fn, arg);
-}
-
-struct index_value_call {
-	index_value_fn *fn;
-	void *arg;
-};
-
-static int index_call_value(void *arg, const struct index_term_row *row)
-{
-	const struct index_value_call *call = arg;
-
-	return call->fn(call->arg, row->value, row->count, row->whole);
-}
-
-int index_values(struct index *index, struct txn *txn, uint32_t definition, struct bytes prefix,
-	index_value_fn *fn, void *arg)
-{
-	uint8_t buffer[TERM_KEY_MAX];
-	struct index_value_call call = {fn, arg};
-
-	CHECK_OBJ(index, INDEX_MAGIC);
-	if (prefix.size > INDEX_VALUE_MAX)
-		prefix.size = INDEX_VALUE_MAX; /* the index keeps no more of a longer value */
-	struct bytes start = index_term_key(buffer, definition, prefix);
-	return index_walk_terms(txn, start, start.size, index_call_value, &call);
 }

@@ -70,12 +70,10 @@ Test(index, objects_are_found_by_name_by_id_and_by_term)
 	cr_assert_eq(index_get(rig.index, txn, FEED + 1, BYTES_LIT("web/a"), &entry), NOT_FOUND);
 }
 
-static int no_value(void *arg, struct bytes value, uint64_t count, bool whole)
+static int no_value(void *arg, const struct index_term_row *row)
 {
 	(void)arg;
-	(void)value;
-	(void)count;
-	(void)whole;
+	(void)row;
 	return 0;
 }
 
@@ -245,10 +243,11 @@ Test(index, long_values_are_kept_as_beginning_and_hash_and_never_meet_short_ones
 	cr_assert_str_eq(under(d, b[0].value), "1: p");
 }
 
-static int count_value(void *arg, struct bytes value, uint64_t count, bool whole)
+static int count_value(void *arg, const struct index_term_row *row)
 {
-	buf_printf(arg, "%.*s%s=%llu ", value.size > 4 ? 4 : (int)value.size,
-		(const char *)value.data, whole ? "" : "...", (unsigned long long)count);
+	buf_printf(arg, "%.*s%s=%llu ", row->value.size > 4 ? 4 : (int)row->value.size,
+		(const char *)row->value.data, row->whole ? "" : "...",
+		(unsigned long long)row->count);
 	return 0;
 }
 

@@ -125,10 +125,9 @@ Test(index_damage, a_changed_byte_of_the_state_is_an_error)
 	(void)munmap(file.bytes, file.size);
 }
 
-static int count_value(void *arg, struct bytes value, uint64_t count, bool whole)
+static int count_value(void *arg, const struct index_term_row *row)
 {
-	(void)value;
-	*(uint64_t *)arg += whole ? count : 0;
+	*(uint64_t *)arg += row->whole ? row->count : 0;
 	return 0;
 }
 
