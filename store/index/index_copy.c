@@ -35,7 +35,7 @@ static int index_copy_entries(struct index_copying *c, enum index_database db)
 	if (r == 0)
 		r = cursor_seek(cursor, BYTES_LIT("\0"), &key, &value);
 	for (uint64_t n = 1; r == FOUND; n++) {
-		r = index_check_row(index_kind.databases[db], key, &value);
+		r = index_check_row(db, key, &value);
 		if (r == 0 && value.size < ENTRY_BYTES)
 			r = err_say(ERR_CORRUPT, "index: a row of %s is too short",
 				index_kind.databases[db]);
@@ -149,7 +149,7 @@ int index_find_old_places(struct index *index, uint32_t generation)
 	if (r == 0)
 		r = cursor_seek(cursor, BYTES_LIT("\0"), &key, &value);
 	for (int i = 0; r == FOUND && i < ENTRIES_LOOKED_AT; i++) {
-		r = index_check_row(index_kind.databases[INDEX_OBJECT], key, &value);
+		r = index_check_row(INDEX_OBJECT, key, &value);
 		if (r == 0 && value.size >= ENTRY_BYTES) {
 			index_read_entry(value.data, &entry);
 			if (entry.place && entry.generation != generation)

@@ -101,9 +101,8 @@ void index_read_entry(const uint8_t *row, struct index_entry *ret_entry);
 
 /* Appends the checksum of row KEY to its value of SIZE bytes. Returns the whole value. */
 struct bytes index_checksum_row(struct bytes key, uint8_t *row, size_t size);
-/* Takes the checksum off VALUE, the row KEY of DATABASE, and compares it. Returns: 0;
- * ERR_CORRUPT. */
-int index_check_row(const char *database, struct bytes key, struct bytes *value);
+/* Takes the checksum off VALUE, the row KEY of DB, and compares it. Returns: 0; ERR_CORRUPT. */
+int index_check_row(enum index_database db, struct bytes key, struct bytes *value);
 
 /* As index_check_row(), but checks a row only once. */
 int index_check_row_once(

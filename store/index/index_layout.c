@@ -63,9 +63,10 @@ void index_read_entry(const uint8_t *row, struct index_entry *ret_entry)
 	ret_entry->generation = le32_get(row + 28);
 }
 
-__attribute__((cold)) static int index_bad_row(const char *database, struct bytes value)
+__attribute__((cold)) static int index_bad_row(enum index_database db, struct bytes value)
 {
-	return err_set(ERR_CORRUPT, "index: a value of %zu bytes in '%s'", value.size, database);
+	return err_set(ERR_CORRUPT, "index: a value of %zu bytes in '%s'", value.size,
+		index_kind.databases[db]);
 }
 
 static uint32_t index_row_crc(struct bytes key, const void *row, size_t size)
@@ -82,27 +83,27 @@ struct bytes index_checksum_row(struct bytes key, uint8_t *row, size_t size)
 	return BYTES(row, size + ROW_CRC);
 }
 
-int index_check_row(const char *database, struct bytes key, struct bytes *value)
+int index_check_row(enum index_database db, struct bytes key, struct bytes *value)
 {
 	const uint8_t *row = value->data;
 
 	if (value->size < ROW_CRC)
-		return index_bad_row(database, *value);
+		return index_bad_row(db, *value);
 	value->size -= ROW_CRC;
 	if (le32_get(row + value->size) != index_row_crc(key, row, value->size))
-		return err_set(
-			ERR_CORRUPT, "index: the checksum of a row of '%s' is wrong", database);
+		return err_set(ERR_CORRUPT, "index: the checksum of a row of '%s' is wrong",
+			index_kind.databases[db]);
 	return 0;
 }
 
 int index_read_name(struct bytes key, struct bytes value, struct index_entry *ret_entry)
 {
-	int r = index_check_row("name", key, &value);
+	int r = index_check_row(INDEX_NAME, key, &value);
 
 	if (r < 0)
 		return r;
 	if (value.size != ENTRY_BYTES || key.size <= 4)
-		return index_bad_row("name", value);
+		return index_bad_row(INDEX_NAME, value);
 	index_read_entry(value.data, ret_entry);
 	return 0;
 }
@@ -111,12 +112,12 @@ int index_read_object(struct bytes key, struct bytes value, uint32_t *ret_feed,
 	struct bytes *ret_key, struct index_entry *ret_entry)
 {
 	const uint8_t *row = value.data;
-	int r = index_check_row("object", key, &value);
+	int r = index_check_row(INDEX_OBJECT, key, &value);
 
 	if (r < 0)
 		return r;
 	if (key.size != 8 || value.size < OBJECT_HEAD || value.size > OBJECT_HEAD + JOURNAL_KEY_MAX)
-		return index_bad_row("object", value);
+		return index_bad_row(INDEX_OBJECT, value);
 	index_read_entry(row, ret_entry);
 	*ret_feed = le32_get(row + ENTRY_BYTES);
 	*ret_key = BYTES(row + OBJECT_HEAD, value.size - OBJECT_HEAD);
@@ -125,13 +126,13 @@ int index_read_object(struct bytes key, struct bytes value, uint32_t *ret_feed,
 
 int index_read_term(struct bytes key, struct bytes value, uint64_t *ret_term, uint64_t *ret_count)
 {
-	int r = index_check_row("term", key, &value);
+	int r = index_check_row(INDEX_TERM, key, &value);
 
 	if (r < 0)
 		return r;
 	if (value.size != TERM_BYTES || !le64_get((const uint8_t *)value.data + 8))
 		/* a value without postings is removed; readers divide by the count */
-		return index_bad_row("term", value);
+		return index_bad_row(INDEX_TERM, value);
 	*ret_term = le64_get(value.data);
 	*ret_count = le64_get((const uint8_t *)value.data + 8);
 	return 0;
@@ -142,12 +143,12 @@ enum { STATE_BUILDING = 1u << 0 };
 int index_read_state(struct bytes key, struct bytes value, struct index_state *ret_state)
 {
 	const uint8_t *row = value.data;
-	int r = index_check_row("meta", key, &value);
+	int r = index_check_row(INDEX_META, key, &value);
 
 	if (r < 0)
 		return r;
 	if (value.size != STATE_BYTES)
-		return index_bad_row("meta", value);
+		return index_bad_row(INDEX_META, value);
 	*ret_state = (struct index_state){
 		.meta = {.taken = le64_get(row + 16),
 			.building = le32_get(row + 44) & STATE_BUILDING},
@@ -175,12 +176,12 @@ enum { FEED_ROW_REMOVED = 1u << 0 };
 int index_read_feed(struct bytes key, struct bytes value, struct index_feed *ret_feed)
 {
 	const uint8_t *row = value.data;
-	int r = index_check_row("meta", key, &value);
+	int r = index_check_row(INDEX_META, key, &value);
 
 	if (r < 0)
 		return r;
 	if (key.size != META_KEY || value.size != FEED_BYTES)
-		return index_bad_row("meta", value);
+		return index_bad_row(INDEX_META, value);
 	*ret_feed = (struct index_feed){
 		.feed = be32_get((const uint8_t *)key.data + 1),
 		.listed = le64_get(row),
@@ -208,19 +209,19 @@ int index_read_definition(
 	struct bytes key, struct bytes value, struct index_definition *ret_definition)
 {
 	const uint8_t *row = value.data;
-	int r = index_check_row("meta", key, &value);
+	int r = index_check_row(INDEX_META, key, &value);
 
 	if (r < 0)
 		return r;
 	if (key.size != META_KEY || value.size < DEFINITION_HEAD + 2)
-		return index_bad_row("meta", value);
+		return index_bad_row(INDEX_META, value);
 	const char *name = (const char *)row + DEFINITION_HEAD;
 	size_t room = value.size - DEFINITION_HEAD;
 	size_t name_size = strnlen(name, room);
 
 	if (name_size + 2 > room ||
 		strnlen(name + name_size + 1, room - name_size - 1) + name_size + 2 != room)
-		return index_bad_row("meta", value);
+		return index_bad_row(INDEX_META, value);
 	*ret_definition = (struct index_definition){
 		.id = be32_get((const uint8_t *)key.data + 1),
 		.feed = le32_get(row),

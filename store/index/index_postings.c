@@ -31,7 +31,7 @@ static int postings_read_checked(
 
 int postings_read(struct bytes key, struct bytes value, struct postings_block *ret_block)
 {
-	int r = index_check_row("posting", key, &value);
+	int r = index_check_row(INDEX_POSTING, key, &value);
 
 	return r < 0 ? r : postings_read_checked(key, value, ret_block);
 }

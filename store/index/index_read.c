@@ -47,7 +47,7 @@ static int index_check_around(
 			r = err_say(ERR_CORRUPT, "index: the keys of '%s' are not in order",
 				index_kind.databases[db]);
 		if (r == FOUND)
-			r = index_check_row(index_kind.databases[db], key, &value);
+			r = index_check_row(db, key, &value);
 		if (r == FOUND)
 			r = index_check_page(cursor, db, key);
 		if (r < 0)
@@ -65,7 +65,7 @@ int index_check_row_once(
 		value->size -= ROW_CRC;
 		return 0;
 	}
-	int r = index_check_row(index_kind.databases[db], key, value);
+	int r = index_check_row(db, key, value);
 	if (r == 0)
 		txn_keep_sound(txn, stored);
 	return r;
@@ -95,7 +95,7 @@ static int index_get_row(
 	if (r == FOUND && bytes_equal(found, key))
 		return r;
 	if (r == FOUND)
-		r = index_check_row(index_kind.databases[db], found, ret_value);
+		r = index_check_row(db, found, ret_value);
 	if (r >= 0)
 		r = index_check_missing(txn, db, key);
 	return r < 0 ? r : NOT_FOUND;
@@ -148,8 +148,8 @@ static int index_next_meta(
 		r = index_check_page(cursor, INDEX_META, *key);
 	if (r != FOUND || bytes_starts(*key, first))
 		return r;
-	r = index_check_row(index_kind.databases[INDEX_META], *key,
-		ret_value); /* its key may be damaged, and more follow */
+	r = index_check_row(
+		INDEX_META, *key, ret_value); /* its key may be damaged, and more follow */
 	return r < 0 ? r : END;
 }
 
@@ -410,8 +410,7 @@ static int index_walk_row(struct index_walk *walk, struct bytes *ret_key, struct
 	if (r != FOUND || bytes_starts(*ret_key, BYTES(walk->prefix, walk->prefix_size)))
 		return r;
 	/* The key may be a damaged one, with more rows after it. */
-	r = index_check_row(index_kind.databases[walk->is_postings ? INDEX_POSTING : INDEX_NAME],
-		*ret_key, ret_value);
+	r = index_check_row(walk->is_postings ? INDEX_POSTING : INDEX_NAME, *ret_key, ret_value);
 	return r < 0 ? r : END;
 }
 
@@ -504,6 +503,6 @@ int index_values(struct index *index, struct txn *txn, uint32_t definition, stru
 			return r;
 	}
 	if (r == FOUND) /* a damaged key may have more of them after it */
-		r = index_check_row(index_kind.databases[INDEX_TERM], key, &value);
+		r = index_check_row(INDEX_TERM, key, &value);
 	return r == END ? 0 : r;
 }
