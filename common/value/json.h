@@ -73,7 +73,8 @@ int json_write(struct bytes document, int indent, struct buf *out);
 int json_write_nested(struct bytes document, int indent, unsigned level, struct buf *out);
 
 /* The same for one item of a document, at *AT, up to END. Moves *AT after it. */
-int json_write_item(const uint8_t **at, const uint8_t *end, int indent, struct buf *out);
+int json_write_item(
+	const uint8_t **at, const uint8_t *end, int indent, unsigned level, struct buf *out);
 
 /* Appends TEXT as a JSON string with its quotes. */
 void json_write_string(struct bytes text, struct buf *out);

@@ -355,7 +355,7 @@ static __attribute__((noinline)) int json_put_indented(
 	return json_put_document(w, to, at, end, indent);
 }
 
-static int json_write_within(
+int json_write_item(
 	const uint8_t **at, const uint8_t *end, int indent, unsigned level, struct buf *out)
 {
 	struct json_writer w;
@@ -374,16 +374,11 @@ static int json_write_within(
 	return r;
 }
 
-int json_write_item(const uint8_t **at, const uint8_t *end, int indent, struct buf *out)
-{
-	return json_write_within(at, end, indent, 0, out);
-}
-
 int json_write_nested(struct bytes document, int indent, unsigned level, struct buf *out)
 {
 	const uint8_t *at = document.data, *end = at + document.size;
 	size_t before = out->size;
-	int r = json_write_within(&at, end, indent, level, out);
+	int r = json_write_item(&at, end, indent, level, out);
 
 	if (r == 0 && at < end) {
 		buf_truncate(out, before);

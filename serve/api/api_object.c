@@ -74,7 +74,7 @@ static int object_write(struct bytes body, bool omit_type, struct bytes rv, stru
 			r = object_put_stamped(&item, rv, out);
 		if (r == 0)
 			r = omit || stamp ? value_pass(&p, end, 1)
-					  : json_write_item(&p, end, 0, out);
+					  : json_write_item(&p, end, 0, 0, out);
 	}
 	buf_byte(out, '}');
 	return r < 0 ? r : buf_error(out);

@@ -542,12 +542,12 @@ Test(json, one_item_of_a_document_is_written)
 	const uint8_t *at = body.data + 1, *end = body.data + body.size;
 
 	for (size_t i = 0; i < 3; i++) {
-		cr_assert_eq(json_write_item(&at, end, 0, &text), 0);
+		cr_assert_eq(json_write_item(&at, end, 0, 0, &text), 0);
 		buf_byte(&text, ' ');
 	}
 	cr_assert_str_eq(buf_cstr(&text), "{\"a\":[1,\"x\"]} \"second\" 3 ");
 	cr_assert_eq(at, end);
-	cr_assert_eq(json_write_item(&at, end, 0, &text), ERR_CORRUPT);
+	cr_assert_eq(json_write_item(&at, end, 0, 0, &text), ERR_CORRUPT);
 }
 
 Test(json, output_keeps_to_its_limit)
