@@ -130,7 +130,7 @@ void record_contact(struct record_feed *feed, const struct moment *moment)
 	recorder_touch(feed->recorder, feed);
 }
 
-static void record_set_rv(struct record_feed *feed, struct bytes rv)
+void record_progress(struct record_feed *feed, struct bytes rv)
 {
 	/* An older RV is no news: machine.c decides alike. */
 	if (!rv.size || rv_compare(rv, buf_bytes(&feed->rv)) == -1)
@@ -434,14 +434,9 @@ int record_event(struct record_feed *feed, const struct api_event *event, bool t
 	*ret_rv = BYTES_NONE;
 	if (!readable)
 		return RECORD_TAKEN;
-	record_set_rv(feed, arrival.identity.rv);
+	record_progress(feed, arrival.identity.rv);
 	*ret_rv = recorder_keep_rv(feed->recorder, arrival.identity.rv);
 	return recorder_bound(feed->recorder);
-}
-
-void record_progress(struct record_feed *feed, struct bytes rv)
-{
-	record_set_rv(feed, rv);
 }
 
 int record_bookmark(struct record_feed *feed, struct bytes object, struct bytes *ret_rv)
@@ -454,7 +449,7 @@ int record_bookmark(struct record_feed *feed, struct bytes object, struct bytes 
 		return record_unreadable("a bookmark without resourceVersion");
 	if (identity.rv.size > RV_MAX)
 		return record_unreadable("a bookmark with too long a resourceVersion");
-	record_set_rv(feed, identity.rv);
+	record_progress(feed, identity.rv);
 	*ret_rv = recorder_keep_rv(feed->recorder, identity.rv);
 	return RECORD_TAKEN;
 }
