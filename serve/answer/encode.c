@@ -211,8 +211,10 @@ static int encode_table_of_one(
 
 /* ---- objects ------------------------------------------------------------ */
 
-static void encode_count(const struct answer_request *request, uint64_t n)
+void answer_encode_count(const struct answer_encoder *encoder, uint64_t n)
 {
+	const struct answer_request *request = encoder->request;
+
 	metric_add(request->worker->answer->renders[request->accept.form], n);
 }
 
@@ -235,7 +237,7 @@ static int encode_object(
 
 int answer_encode_object(struct answer_encoder *encoder, struct bytes body, struct buf *out)
 {
-	encode_count(encoder->request, 1);
+	answer_encode_count(encoder, 1);
 	return encode_object(encoder, body, BYTES_NONE, out);
 }
 
@@ -340,11 +342,6 @@ int answer_encode_end(
 	return r < 0 ? r : buf_error(out);
 }
 
-void answer_encode_count(const struct answer_encoder *encoder)
-{
-	encode_count(encoder->request, encoder->items);
-}
-
 /* ---- events ------------------------------------------------------------- */
 
 int answer_encode_event(struct answer_encoder *encoder, const char *type, struct bytes body,
@@ -354,7 +351,7 @@ int answer_encode_event(struct answer_encoder *encoder, const char *type, struct
 	const struct answer_encoder before = *encoder;
 	size_t size = out->size;
 
-	encode_count(encoder->request, 1);
+	answer_encode_count(encoder, 1);
 	if (accept->protobuf)
 		return api_protobuf_event(type, body, rv, out);
 	buf_printf(out, "{\"type\":\"%s\",\"object\":", type);
