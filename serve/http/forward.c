@@ -531,7 +531,7 @@ static void forward_receive_head(struct forward *f)
 			return;
 		}
 		f->searched = 0;
-		if (!head_parse_answer(f->in.data, size, &head, &status, &error) ||
+		if (!head_parse(f->in.data, size, &head, &status, &error) ||
 			(status == 101 && !f->x->upgrade)) {
 			forward_fail(f, 502, "the API server's answer is no HTTP: ",
 				*error.why ? error.why : "it changes the protocol");

@@ -217,18 +217,17 @@ static bool head_parse_status_line(
 	return true;
 }
 
-/* Parses the lines of a request, or with RET_STATUS of an answer. */
-static bool head_parse_lines(uint8_t *bytes, size_t size, struct request_head *head,
-	int *ret_status, struct head_error *ret_error)
+bool head_parse(uint8_t *bytes, size_t size, struct request_head *ret_head, int *ret_status,
+	struct head_error *ret_error)
 {
 	uint8_t *p = bytes, *end = bytes + size - 2; /* without the empty line */
 	bool first = true;
 
-	head->method = head->path = head->query = head->host = BYTES_NONE;
-	head->n_fields = 0;
-	head->length = 0;
-	head->has_length = head->chunked = head->close = head->expects_continue = head->upgrade =
-		false;
+	ret_head->method = ret_head->path = ret_head->query = ret_head->host = BYTES_NONE;
+	ret_head->n_fields = 0;
+	ret_head->length = 0;
+	ret_head->has_length = ret_head->chunked = ret_head->close = ret_head->expects_continue =
+		ret_head->upgrade = false;
 	if (size >= 2 && p[0] == '\r' && p[1] == '\n')
 		p += 2;
 	for (uint8_t *next; p < end; p = next, first = false) {
@@ -238,34 +237,21 @@ static bool head_parse_lines(uint8_t *bytes, size_t size, struct request_head *h
 			return head_fail(
 				ret_error, 400, "a line of the request does not end with CR LF");
 		next = lf + 1;
-		if (first && ret_status && !head_parse_status_line(p, lf - 1, head, ret_status))
+		if (first && ret_status && !head_parse_status_line(p, lf - 1, ret_head, ret_status))
 			return head_fail(ret_error, 502, "the answer has no status line");
-		if (first && !ret_status && !head_parse_request_line(p, lf - 1, head, ret_error))
+		if (first && !ret_status &&
+			!head_parse_request_line(p, lf - 1, ret_head, ret_error))
 			return false;
 		if (first)
-			head->close = head->version == EXCHANGE_HTTP_1_0;
-		else if (!head_parse_field(p, lf - 1, head, ret_error))
+			ret_head->close = ret_head->version == EXCHANGE_HTTP_1_0;
+		else if (!head_parse_field(p, lf - 1, ret_head, ret_error))
 			return false;
 	}
 	if (first)
 		return head_fail(ret_error, 400, "the request is empty");
-	if (head->chunked && head->has_length)
+	if (ret_head->chunked && ret_head->has_length)
 		return head_fail(ret_error, 400, "there are Content-Length and Transfer-Encoding");
-	return true;
-}
-
-bool head_parse(
-	uint8_t *bytes, size_t size, struct request_head *ret_head, struct head_error *ret_error)
-{
-	if (!head_parse_lines(bytes, size, ret_head, NULL, ret_error))
-		return false;
-	if (!ret_head->host.data && ret_head->version == EXCHANGE_HTTP_1_1)
+	if (!ret_status && !ret_head->host.data && ret_head->version == EXCHANGE_HTTP_1_1)
 		return head_fail(ret_error, 400, "the Host header is missing");
 	return true;
-}
-
-bool head_parse_answer(uint8_t *bytes, size_t size, struct request_head *ret_head, int *ret_status,
-	struct head_error *ret_error)
-{
-	return head_parse_lines(bytes, size, ret_head, ret_status, ret_error);
 }

@@ -4,7 +4,7 @@
  * are refused, because kinf-serve also relays requests (request smuggling).
  *
  *	end = head_find_end(bytes, size, &from);	0: more bytes are needed
- *	r = head_parse(bytes, end, &head);		changes names to lower case in place
+ *	r = head_parse(bytes, end, &head, NULL, &error);	changes names to lower case in place
  */
 #ifndef SERVE_HTTP_HEAD_H
 #define SERVE_HTTP_HEAD_H
@@ -36,13 +36,10 @@ struct head_error {
  * never end. */
 size_t head_find_end(const uint8_t *bytes, size_t size, size_t *from);
 
-/* Parses the head of SIZE bytes, as head_find_end() returned it. All texts point into BYTES.
- * Returns whether it is one; if not, *RET_ERROR is set. */
-bool head_parse(
-	uint8_t *bytes, size_t size, struct request_head *ret_head, struct head_error *ret_error);
-/* Parses the head of a server's answer in the same way; RET_HEAD has no method, path, query and
- * host. */
-bool head_parse_answer(uint8_t *bytes, size_t size, struct request_head *ret_head, int *ret_status,
+/* Parses the head of SIZE bytes, as head_find_end() returned it. All texts point into BYTES. With
+ * RET_STATUS it is a server's answer, and RET_HEAD has no method, path, query and host. Returns
+ * whether it is one; if not, *RET_ERROR is set. */
+bool head_parse(uint8_t *bytes, size_t size, struct request_head *ret_head, int *ret_status,
 	struct head_error *ret_error);
 /* Takes the first of a list of words ("keep-alive, Upgrade") off *REST; size 0: none is left. */
 struct bytes head_next_word(struct bytes *rest);

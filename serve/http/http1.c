@@ -96,7 +96,7 @@ static int http1_take_head(struct http_connection *c)
 	if (!size)
 		return 0;
 	h->searched = 0;
-	if (!head_parse(c->in.data, size, &head, &error))
+	if (!head_parse(c->in.data, size, &head, NULL, &error))
 		return http1_refuse(c, error.status, error.why);
 	int r = http1_begin_request(c, &head, size);
 	if (r < 0)

@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t end = head_find_end(bytes, size, &from);
 	if (end && end != SIZE_MAX) {
 		REQUIRE(end <= size);
-		if (head_parse(bytes, end, &head, &error))
+		if (head_parse(bytes, end, &head, NULL, &error))
 			check_head(bytes, end, &head);
 		else
 			REQUIRE(error.status >= 400 && error.why);

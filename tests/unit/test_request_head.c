@@ -21,7 +21,7 @@ static int status_of(const char *request)
 		return 400;
 	cr_assert_neq(end, 0, "no end: %s", request);
 	cr_assert_leq(end, size);
-	return head_parse(text, end, &head, &error) ? 0 : error.status;
+	return head_parse(text, end, &head, NULL, &error) ? 0 : error.status;
 }
 
 static void expect(struct bytes bytes, const char *wanted)
@@ -144,7 +144,7 @@ Test(request_head, more_headers_than_there_is_room_for_are_refused)
 	memcpy(text + size, end, sizeof(end) - 1);
 	size += sizeof(end) - 1;
 	cr_assert_eq(head_find_end(text, size, &from), size);
-	cr_assert(!head_parse(text, size, &head, &error));
+	cr_assert(!head_parse(text, size, &head, NULL, &error));
 	cr_assert_eq(error.status, 431);
 }
 
