@@ -17,8 +17,8 @@
 /* All feeds and their texts become one allocation, for the caller to free. */
 struct feeds_collection {
 	struct snapshot *snapshot;
-	struct buf rows; /* struct snapshot_feed */
-	struct buf text; /* each feed's texts and its checkpoint's RVs, each with a NUL */
+	struct buf *rows; /* struct snapshot_feed */
+	struct buf *text; /* each feed's texts and its checkpoint's RVs, each with a NUL */
 };
 
 static void feeds_take_index(struct snapshot *snapshot, struct snapshot_feed *feed)
@@ -41,26 +41,23 @@ static int feeds_collect_one(void *arg, const struct feed_definition *definition
 	for (size_t i = 0; i < FEED_TEXTS; i++) {
 		const char *text = *feed_definition_text(&feed.definition, i);
 
-		buf_put(&c->text, text, strlen(text) + 1);
+		buf_put(c->text, text, strlen(text) + 1);
 	}
-	buf_bytes_put(&c->text, checkpoint->rv);
-	buf_byte(&c->text, '\0');
-	buf_bytes_put(&c->text, checkpoint->trimmed_rv);
-	buf_byte(&c->text, '\0');
-	buf_put(&c->rows, &feed, sizeof(feed));
+	buf_bytes_put(c->text, checkpoint->rv);
+	buf_byte(c->text, '\0');
+	buf_bytes_put(c->text, checkpoint->trimmed_rv);
+	buf_byte(c->text, '\0');
+	buf_put(c->rows, &feed, sizeof(feed));
 	return 0;
 }
 
 static int feeds_collect(struct snapshot *snapshot, struct snapshot_feed **ret_feeds, size_t *ret_n)
 {
-	CLEANUP(buf_release) struct buf rows = BUF_INIT;
-	CLEANUP(buf_release) struct buf text = BUF_INIT;
-	struct feeds_collection c = {snapshot, rows, text};
+	CLEANUP(buf_release) struct buf rows = BUF_INIT, text = BUF_INIT;
+	struct feeds_collection c = {snapshot, &rows, &text};
 	int r = journal_each_feed(
 		snapshot_journal(snapshot), snapshot_journal_txn(snapshot), feeds_collect_one, &c);
 
-	rows = c.rows;
-	text = c.text;
 	if (r == 0)
 		r = buf_error(&rows);
 	if (r == 0)
