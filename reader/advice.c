@@ -11,58 +11,48 @@
 #define TIMES_MIN  10  /* as many were read as were given */
 #define PATH_SHOWN 200 /* bytes */
 #define WORD_MAX   32  /* of the proposed index */
-
-/* The indexes of a feed. */
-struct advice_search {
-	const char *path; /* canonical */
-	char name[WORD_MAX + 16];
-	bool has_path, has_name;
-};
-
-static int advice_note(void *arg, const struct index_definition *definition)
-{
-	struct advice_search *search = arg;
-
-	if (definition->dropping)
-		return 0;
-	search->has_path |= strcmp(definition->paths, search->path) == 0;
-	search->has_name |= strcmp(definition->name, search->name) == 0;
-	return 0;
-}
+#define NAME_SIZE  (WORD_MAX + 16)
 
 /* Sets a name for an index of the path: its last word. */
-static void advice_name(struct advice_search *search, unsigned number)
+static void advice_name(const char *path, unsigned number, char name[NAME_SIZE])
 {
-	const char *path = search->path, *end = path + strlen(path), *begin;
+	const char *end = path + strlen(path), *begin;
 
 	while (end > path && !isalnum((unsigned char)end[-1]))
 		end--;
 	for (begin = end;
 		begin > path && end - begin < WORD_MAX && isalnum((unsigned char)begin[-1]);)
 		begin--;
-	(void)snprintf(search->name, sizeof(search->name), "%.*s", (int)(end - begin), begin);
+	(void)snprintf(name, NAME_SIZE, "%.*s", (int)(end - begin), begin);
 	if (end == begin)
-		(void)snprintf(search->name, sizeof(search->name), "index");
-	size_t used = strlen(search->name);
+		(void)snprintf(name, NAME_SIZE, "index");
+	size_t used = strlen(name);
 	if (number > 1)
-		(void)snprintf(search->name + used, sizeof(search->name) - used, "-%u", number);
+		(void)snprintf(name + used, NAME_SIZE - used, "-%u", number);
 }
 
 /* Finds a name for an index of PATH. Returns: FOUND; NOT_FOUND: there is such an index; errors. */
 static int advice_search(struct snapshot *snapshot, const struct snapshot_feed *feed,
-	const struct path *path, struct advice_search *search)
+	const struct path *path, char name[NAME_SIZE])
 {
+	const struct index_definition *all;
 	unsigned number = 0;
+	bool is_taken;
+	size_t n;
+	int r = snapshot_definitions(snapshot, feed->definition.id, &all, &n);
 
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		if (!all[i].dropping && strcmp(all[i].paths, path_text(path)) == 0)
+			return NOT_FOUND;
 	do {
-		*search = (struct advice_search){.path = path_text(path)};
-		advice_name(search, ++number);
-		int r = snapshot_each_definition(
-			snapshot, feed->definition.id, advice_note, search);
-		if (r < 0)
-			return r;
-	} while (search->has_name && !search->has_path);
-	return search->has_path ? NOT_FOUND : FOUND;
+		is_taken = false;
+		advice_name(path_text(path), ++number, name);
+		for (size_t i = 0; i < n; i++)
+			is_taken |= !all[i].dropping && strcmp(all[i].name, name) == 0;
+	} while (is_taken);
+	return FOUND;
 }
 
 /* Writes the sentence. Single quotes in YAML need no escape but for themselves. */
@@ -89,7 +79,7 @@ static void advice_put(const struct snapshot_feed *feed, const char *name, struc
 int advice_write(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	const struct query *query, uint64_t read, uint64_t given, char text[ADVICE_SIZE])
 {
-	struct advice_search search;
+	char name[NAME_SIZE];
 	struct bytes path = BYTES_NONE; /* as the query spells it */
 	int r = NOT_FOUND;
 
@@ -102,14 +92,14 @@ int advice_write(struct snapshot *snapshot, const struct snapshot_feed *feed,
 
 		path = need->key;
 		if (plan_may_use_index(need))
-			r = advice_search(snapshot, feed, need->path, &search);
+			r = advice_search(snapshot, feed, need->path, name);
 	}
 	if (r == NOT_FOUND && query->sort_path && query->limit &&
 		!path_is_plural(query->sort_path)) {
 		path = bytes_str(path_text(query->sort_path));
-		r = advice_search(snapshot, feed, query->sort_path, &search);
+		r = advice_search(snapshot, feed, query->sort_path, name);
 	}
 	if (r == FOUND && path.size <= PATH_SHOWN)
-		advice_put(feed, search.name, path, read, given, text);
+		advice_put(feed, name, path, read, given, text);
 	return r < 0 ? r : 0;
 }

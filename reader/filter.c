@@ -33,30 +33,6 @@ void filter_release(struct filter *filter)
 	query_release(&filter->query);
 }
 
-struct filter_search {
-	struct filter *filter;
-	const struct kinf_term *term;
-	bool found;
-};
-
-/* Also a definition still being filled: its terms are computed from the version itself. */
-static int filter_add_definition(void *arg, const struct index_definition *definition)
-{
-	struct filter_search *search = arg;
-	struct filter *filter = search->filter;
-
-	if (definition->dropping || strcmp(definition->name, search->term->index) != 0)
-		return 0;
-	int r = query_check_term(search->term, definition);
-	if (r < 0)
-		return r;
-	search->found = true;
-	filter->wanted[filter->n++] =
-		(struct filter_term){definition->feed, definition->id, search->term->value};
-	r = terms_add(filter->terms, definition);
-	return r < 0 ? r : END;
-}
-
 int filter_find_indexes(struct filter *filter, struct snapshot *snapshot,
 	const struct snapshot_feed *feeds, size_t n_feeds)
 {
@@ -76,20 +52,25 @@ int filter_find_indexes(struct filter *filter, struct snapshot *snapshot,
 	int r = terms_new(&filter->terms);
 	for (size_t n = 0; r == 0 && n < n_feeds * query->n_terms; n++) {
 		const struct snapshot_feed *feed = &feeds[n / query->n_terms];
-		struct filter_search search = {filter, &query->terms[n % query->n_terms], false};
+		const struct kinf_term *term = &query->terms[n % query->n_terms];
+		struct index_definition definition;
 
 		if (!feed->index.feed)
 			return AGAIN;
-		r = snapshot_each_definition(
-			snapshot, feed->definition.id, filter_add_definition, &search);
-		if (r < 0)
-			return r;
-		if (!search.found)
+		r = snapshot_definition(snapshot, feed->definition.id, term->index, &definition);
+		if (r == NOT_FOUND)
 			return err_say(ERR_NO_INDEX,
 				"feed '%s' has no index '%s'; 'kinf index %s' lists those there "
 				"are",
-				feed->definition.name, search.term->index, feed->definition.name);
-		r = 0; /* END: found */
+				feed->definition.name, term->index, feed->definition.name);
+		/* AGAIN: the terms are computed from the version itself. */
+		if (r >= 0)
+			r = query_check_term(term, &definition);
+		if (r < 0)
+			return r;
+		filter->wanted[filter->n++] =
+			(struct filter_term){definition.feed, definition.id, term->value};
+		r = terms_add(filter->terms, &definition);
 	}
 	return r;
 }

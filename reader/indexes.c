@@ -174,8 +174,6 @@ struct index_walk_feeds {
 
 /* Sums over the definitions of one name, from one of the feeds on. */
 struct index_totals {
-	const char *name;
-	struct snapshot *snapshot;
 	struct index_values *gather; /* NULL: there is one feed, and its values are all different */
 	uint64_t values, entries;
 	bool filling;
@@ -190,22 +188,6 @@ static int totals_add_value(void *arg, const struct index_term_row *row)
 	return totals->gather ? values_add(totals->gather, row->value, row->count) : 0;
 }
 
-static int totals_add_definition(void *arg, const struct index_definition *definition)
-{
-	struct index_totals *totals = arg;
-
-	if (definition->dropping || strcmp(definition->name, totals->name) != 0)
-		return 0;
-	totals->filling |= definition->filled != INDEX_READY;
-	return index_values(snapshot_index(totals->snapshot), snapshot_index_txn(totals->snapshot),
-		definition->id, BYTES_NONE, totals_add_value, totals);
-}
-
-static int definition_is_named(void *arg, const struct index_definition *definition)
-{
-	return !definition->dropping && strcmp(definition->name, arg) == 0;
-}
-
 static int values_count_one(void *arg, const char *value, size_t size, uint64_t count)
 {
 	(void)value;
@@ -215,36 +197,36 @@ static int values_count_one(void *arg, const char *value, size_t size, uint64_t 
 	return 0;
 }
 
-static int definition_give(void *arg, const struct index_definition *definition)
+static int definition_give(struct index_walk_feeds *walk, const struct index_definition *definition)
 {
-	struct index_walk_feeds *walk = arg;
 	struct snapshot *snapshot = walk->snapshot->snapshot;
 	struct index_values all = {.n = 0};
-	struct index_totals totals = {.name = definition->name,
-		.snapshot = snapshot,
-		.gather = walk->set->n > 1 ? &all : NULL};
+	struct index_totals totals = {.gather = walk->set->n > 1 ? &all : NULL};
+	struct index_definition same;
 	uint64_t different = 0;
 	struct index_value_walk count = {.fn = values_count_one, .arg = &different};
 	int r = 0;
 
 	if (definition->dropping)
 		return 0;
-	/* If an earlier feed has a definition of this name, it was given out already. */
-	for (size_t i = 0; i < walk->feed && r == 0; i++)
-		r = snapshot_each_definition(snapshot, walk->set->feeds[i].definition.id,
-			definition_is_named, (void *)(uintptr_t)definition->name);
-	if (r != 0)
-		return r < 0 ? r : 0;
-	for (size_t i = walk->feed; i < walk->set->n && r == 0; i++)
-		r = snapshot_each_definition(snapshot, walk->set->feeds[i].definition.id,
-			totals_add_definition, &totals);
-	if (r == 0 && totals.gather) {
+	for (size_t i = 0; i < walk->set->n && r >= 0; i++) {
+		r = snapshot_definition(
+			snapshot, walk->set->feeds[i].definition.id, definition->name, &same);
+		if (r < 0 || r == NOT_FOUND)
+			continue;
+		if (i < walk->feed) /* it was given out with this one */
+			return 0;
+		totals.filling |= r == AGAIN;
+		r = index_values(snapshot_index(snapshot), snapshot_index_txn(snapshot), same.id,
+			BYTES_NONE, totals_add_value, &totals);
+	}
+	if (r >= 0 && totals.gather) {
 		r = values_give_sums(&all, &count);
 		totals.values = different;
 	}
 	buf_release(&all.text);
 	free(all.values);
-	if (r != 0)
+	if (r < 0)
 		return r;
 	return walk->fn(walk->arg, definition->name, definition->paths, totals.values,
 		totals.entries, !totals.filling);
@@ -254,12 +236,17 @@ int kinf_index_list(struct kinf_snapshot *snapshot, const char *feed, kinf_index
 {
 	CHECK_OBJ(snapshot, KINF_SNAPSHOT_MAGIC);
 	struct index_walk_feeds walk = {.snapshot = snapshot, .fn = fn, .arg = arg};
+	const struct index_definition *all;
+	size_t n;
 	int r = kinf_held(snapshot);
 
 	if (r == 0)
 		r = feed_set_get_named(snapshot, feed, &walk.set);
-	for (; r == 0 && walk.feed < walk.set->n; walk.feed++)
-		r = snapshot_each_definition(snapshot->snapshot,
-			walk.set->feeds[walk.feed].definition.id, definition_give, &walk);
+	for (; r == 0 && walk.feed < walk.set->n; walk.feed++) {
+		r = snapshot_definitions(
+			snapshot->snapshot, walk.set->feeds[walk.feed].definition.id, &all, &n);
+		for (size_t i = 0; r == 0 && i < n; i++)
+			r = definition_give(&walk, &all[i]);
+	}
 	return kinf_result_of(snapshot, r);
 }

@@ -34,19 +34,26 @@ static int plan_add(struct plan *plan, uint32_t definition, size_t offset, bool 
 		     : ARRAY_ADD(plan->terms, plan->n_terms, plan->room, term, "a query's plan");
 }
 
-struct plan_names {
-	char text[256];
-};
-
-static int plan_note_name(void *arg, const struct index_definition *definition)
+/* Refuses the index NAME, which FEED lacks. */
+static int plan_refuse_index(
+	struct snapshot *snapshot, const struct snapshot_feed *feed, const char *name)
 {
-	struct plan_names *names = arg;
-	size_t used = strlen(names->text);
+	const struct index_definition *all;
+	char names[256] = "";
+	size_t n;
+	int r = snapshot_definitions(snapshot, feed->definition.id, &all, &n);
 
-	if (!definition->dropping)
-		(void)snprintf(names->text + used, sizeof(names->text) - used, "%s%s",
-			used ? ", " : "", definition->name);
-	return 0;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		size_t used = strlen(names);
+
+		if (!all[i].dropping)
+			(void)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
+				all[i].name);
+	}
+	return err_say(ERR_NO_INDEX, "feed '%s' has no index '%s'; it has: %s",
+		feed->definition.name, name, names);
 }
 
 static int plan_asked(struct snapshot *snapshot, const struct snapshot_feed *feed,
@@ -55,18 +62,12 @@ static int plan_asked(struct snapshot *snapshot, const struct snapshot_feed *fee
 	for (size_t i = 0; i < query->n_terms; i++) {
 		const struct kinf_term *term = &query->terms[i];
 		size_t offset = plan->text.size;
-		struct plan_names names = {{0}};
 		struct index_definition definition;
 		int r = snapshot_definition(
 			snapshot, feed->definition.id, term->index, &definition);
 
-		if (r == NOT_FOUND) {
-			r = snapshot_each_definition(
-				snapshot, feed->definition.id, plan_note_name, &names);
-			if (r >= 0)
-				r = err_say(ERR_NO_INDEX, "feed '%s' has no index '%s'; it has: %s",
-					feed->definition.name, term->index, names.text);
-		}
+		if (r == NOT_FOUND)
+			return plan_refuse_index(snapshot, feed, term->index);
 		if (r == FOUND)
 			r = query_check_term(term, &definition);
 		if (r != 0)
@@ -113,32 +114,22 @@ static int plan_labels(struct snapshot *snapshot, const struct snapshot_feed *fe
 	return 0;
 }
 
-struct plan_path_search {
-	const char *path; /* canonical, as a definition's */
-	uint32_t found;
-};
-
-static int plan_is_index_of(void *arg, const struct index_definition *definition)
+int plan_find_index(struct snapshot *snapshot, const struct snapshot_feed *feed, const char *path,
+	struct index_definition *ret_definition)
 {
-	struct plan_path_search *search = arg;
+	const struct index_definition *all;
+	size_t n;
+	int r = snapshot_definitions(snapshot, feed->definition.id, &all, &n);
 
-	if (definition->dropping || definition->filled != INDEX_READY ||
-		strcmp(definition->paths, search->path) != 0)
-		return 0;
-	search->found = definition->id;
-	return 1;
-}
-
-int plan_find_index(struct snapshot *snapshot, const struct snapshot_feed *feed,
-	const struct path *path, uint32_t *ret_definition)
-{
-	struct plan_path_search search = {path_text(path), 0};
-	int r = snapshot_each_definition(snapshot, feed->definition.id, plan_is_index_of, &search);
-
-	if (r <= 0)
-		return r < 0 ? r : NOT_FOUND;
-	*ret_definition = search.found;
-	return FOUND;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		if (!all[i].dropping && all[i].filled == INDEX_READY &&
+			strcmp(all[i].paths, path) == 0) {
+			*ret_definition = all[i];
+			return FOUND;
+		}
+	return NOT_FOUND;
 }
 
 bool plan_may_use_index(const struct selector_requirement *need)
@@ -154,17 +145,17 @@ static int plan_fields(struct snapshot *snapshot, const struct snapshot_feed *fe
 	for (size_t i = 0; query->fields && i < selector_count(query->fields); i++) {
 		const struct selector_requirement *need = selector_at(query->fields, i);
 		size_t offset = plan->text.size;
-		uint32_t definition;
+		struct index_definition definition;
 
 		if (!plan_may_use_index(need))
 			continue;
-		int r = plan_find_index(snapshot, feed, need->path, &definition);
+		int r = plan_find_index(snapshot, feed, path_text(need->path), &definition);
 		if (r < 0)
 			return r;
 		if (r == NOT_FOUND)
 			continue;
 		buf_bytes_put(&plan->text, need->values[0]);
-		r = plan_add(plan, definition, offset, false);
+		r = plan_add(plan, definition.id, offset, false);
 		if (r < 0)
 			return r;
 	}
@@ -233,21 +224,26 @@ static bool term_is_on_body(const struct plan_term *term, bool past)
 	return term->asked && (past || term->value.size > INDEX_VALUE_MAX);
 }
 
-struct plan_body_search {
-	struct plan *plan;
-	bool past;
-};
-
-static int plan_add_on_body(void *arg, const struct index_definition *definition)
+static int plan_find_on_body(
+	struct snapshot *snapshot, const struct snapshot_feed *feed, bool past, struct plan *plan)
 {
-	const struct plan_body_search *search = arg;
-	struct plan *plan = search->plan;
+	const struct index_definition *all;
+	size_t n;
+	int r = 0;
 
-	for (size_t i = 0; i < plan->n_terms; i++)
-		if (plan->terms[i].definition == definition->id &&
-			term_is_on_body(&plan->terms[i], search->past))
-			return terms_add(plan->on_body, definition);
-	return 0;
+	for (size_t i = 0; r == 0 && i < plan->n_terms; i++) {
+		const struct plan_term *term = &plan->terms[i];
+
+		if (!term_is_on_body(term, past))
+			continue;
+		r = snapshot_definitions(snapshot, feed->definition.id, &all, &n);
+		if (r == 0 && !plan->on_body)
+			r = terms_new(&plan->on_body);
+		for (size_t k = 0; r == 0 && k < n; k++)
+			if (all[k].id == term->definition)
+				r = terms_add(plan->on_body, &all[k]);
+	}
+	return r;
 }
 
 int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed,
@@ -281,17 +277,7 @@ int plan_make(struct snapshot *snapshot, const struct snapshot_feed *feed,
 		plan->terms[i].value.data = plan->text.data + (uintptr_t)plan->terms[i].value.data;
 	plan->prefix = BYTES(plan->text.data + prefix, plan->text.size - prefix);
 	r = plan_count(snapshot, feed, query, plan);
-	struct plan_body_search search = {plan, past};
-	bool any = false;
-	for (size_t i = 0; i < plan->n_terms; i++)
-		any |= term_is_on_body(&plan->terms[i], past);
-	if (r < 0 || !any)
-		return r;
-	r = terms_new(&plan->on_body);
-	if (r == 0)
-		r = snapshot_each_definition(
-			snapshot, feed->definition.id, plan_add_on_body, &search);
-	return r;
+	return r < 0 ? r : plan_find_on_body(snapshot, feed, past, plan);
 }
 
 void plan_describe_checks(

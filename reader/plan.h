@@ -61,9 +61,9 @@ void plan_describe_checks(
  * path. An absent field has no term, and neither has an empty value; an object with very many
  * values has none of them (terms.h). */
 bool plan_may_use_index(const struct selector_requirement *need);
-/* Finds a filled index of PATH. Returns: FOUND, NOT_FOUND; errors. */
-int plan_find_index(struct snapshot *snapshot, const struct snapshot_feed *feed,
-	const struct path *path, uint32_t *ret_definition);
+/* Finds a filled index of PATH, a canonical text. Returns: FOUND, NOT_FOUND; errors. */
+int plan_find_index(struct snapshot *snapshot, const struct snapshot_feed *feed, const char *path,
+	struct index_definition *ret_definition);
 
 /* Checks a version by its key and the index. Returns: FOUND, NOT_FOUND. */
 int plan_accepts(const struct plan *plan, const struct query *query, struct snapshot *snapshot,

@@ -216,6 +216,7 @@ static int order_offer_all(struct order *order)
 int sorted_walk(struct sorted *sorted, const struct candidates *candidates, size_t feed)
 {
 	struct as_of *as_of = candidates->as_of;
+	struct index_definition definition = {.id = 0};
 	struct order order = {.sorted = sorted,
 		.candidates = candidates,
 		.index = snapshot_index(sorted->snapshot),
@@ -227,7 +228,8 @@ int sorted_walk(struct sorted *sorted, const struct candidates *candidates, size
 	if (path_is_plural(sorted->query->sort_path) || !order_is_cheaper(&order))
 		return NOT_FOUND;
 	int r = plan_find_index(
-		sorted->snapshot, order.feed, sorted->query->sort_path, &order.definition);
+		sorted->snapshot, order.feed, path_text(sorted->query->sort_path), &definition);
+	order.definition = definition.id;
 	if (r == FOUND)
 		r = order_offer_all(&order);
 	free(order.values);

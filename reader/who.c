@@ -19,7 +19,7 @@
 #include "common/err.h"
 #include "common/value/path.h"
 #include "reader/handle.h"
-#include "store/index/index.h"
+#include "reader/plan.h"
 
 #define WHO_PODS     "pods"
 #define UID_SIZE     36 /* 8-4-4-4-12 hexadecimal digits */
@@ -220,34 +220,16 @@ static int who_has(struct who *who, const struct kinf_object *object)
 	return r;
 }
 
-struct who_index {
-	const char *path;
-	char name[128];
-};
-
-static int who_is_index_of(void *arg, const struct index_definition *definition)
+/* Finds an index of PATH. Returns: FOUND; NOT_FOUND; errors. */
+static int who_find_index(
+	struct who *who, const char *path, struct index_definition *ret_definition)
 {
-	struct who_index *index = arg;
-
-	if (definition->dropping || definition->filled != INDEX_READY ||
-		strcmp(definition->paths, index->path) != 0 ||
-		strlen(definition->name) >= sizeof(index->name))
-		return 0;
-	memcpy(index->name, definition->name, strlen(definition->name) + 1);
-	return 1;
-}
-
-/* Finds the name of an index of INDEX->path. Returns: 1; 0: there is none; errors. */
-static int who_find_index(struct who *who, struct who_index *index)
-{
-	struct snapshot *snapshot = who->snapshot->snapshot;
 	const struct feed_set *set;
 	int r = feed_set_get(who->snapshot, WHO_PODS, &set);
 
 	if (r != 0 || !set->n)
-		return r < 0 ? r : 0;
-	return snapshot_each_definition(
-		snapshot, set->feeds[0].definition.id, who_is_index_of, index);
+		return r < 0 ? r : NOT_FOUND;
+	return plan_find_index(who->snapshot->snapshot, &set->feeds[0], path, ret_definition);
 }
 
 /* Gives the pods with the value; TERM: its index, NULL: all are read. */
@@ -277,10 +259,10 @@ static int who_now(struct who *who)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && !who->given && value->paths[i]; i++) {
-		struct who_index index = {.path = value->paths[i]};
+		struct index_definition index;
 
-		r = value->is_cut ? 0 : who_find_index(who, &index);
-		if (r == 0) /* for all paths */
+		r = value->is_cut ? NOT_FOUND : who_find_index(who, value->paths[i], &index);
+		if (r == NOT_FOUND) /* for all paths */
 			return who_list(who, NULL);
 		for (size_t k = 0; r >= 0 && !who->given && k < n; k++) {
 			(void)snprintf(text, sizeof(text), "%s%s",

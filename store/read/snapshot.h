@@ -225,13 +225,13 @@ int snapshot_version(struct snapshot *snapshot, uint64_t seq, struct record *ret
 int snapshot_before(
 	struct snapshot *snapshot, const struct record *record, struct record *ret_before);
 
-/* Calls FN for the feed's definitions by id, until it returns non-zero; all are read once for each
- * snapshot. They live while the snapshot is held. */
-int snapshot_each_definition(
-	struct snapshot *snapshot, uint32_t feed, index_definition_fn *fn, void *arg);
+/* Gives the feed's definitions by id. All are read once for each snapshot, and live while it is
+ * held. */
+int snapshot_definitions(struct snapshot *snapshot, uint32_t feed,
+	const struct index_definition **ret_definitions, size_t *ret_n);
 
-/* Finds a definition in use by name; its texts point into the snapshot. Returns: FOUND;
- * NOT_FOUND (the caller lists the names); AGAIN: it is being filled. */
+/* Finds a definition in use by name; its texts point into the snapshot. Returns: FOUND; AGAIN: it
+ * is being filled; NOT_FOUND (the caller lists the names). */
 int snapshot_definition(struct snapshot *snapshot, uint32_t feed, const char *name,
 	struct index_definition *ret_definition);
 

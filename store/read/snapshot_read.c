@@ -299,46 +299,36 @@ static int snapshot_read_definitions(struct snapshot *s)
 	return 0;
 }
 
-int snapshot_each_definition(
-	struct snapshot *snapshot, uint32_t feed, index_definition_fn *fn, void *arg)
+int snapshot_definitions(struct snapshot *snapshot, uint32_t feed,
+	const struct index_definition **ret_definitions, size_t *ret_n)
 {
 	const struct snapshot *s = snapshot_active(snapshot);
 	int r = s->has_definitions ? 0 : snapshot_read_definitions(snapshot);
 
 	if (r < 0)
 		return r;
-	for (size_t i = ARRAY_PLACE(s->definitions, s->n_definitions, .feed, feed);
-		r == 0 && i < s->n_definitions && s->definitions[i].feed == feed; i++)
-		r = fn(arg, &s->definitions[i]);
-	return r;
-}
+	size_t first = ARRAY_PLACE(s->definitions, s->n_definitions, .feed, feed), end = first;
 
-struct snapshot_search {
-	const char *name;
-	struct index_definition definition;
-	int result;
-};
-
-static int snapshot_match_definition(void *arg, const struct index_definition *definition)
-{
-	struct snapshot_search *search = arg;
-
-	if (definition->dropping || strcmp(definition->name, search->name) != 0)
-		return 0;
-	search->definition = *definition;
-	search->result = definition->filled == INDEX_READY ? FOUND : AGAIN;
+	while (end < s->n_definitions && s->definitions[end].feed == feed)
+		end++;
+	*ret_definitions = end ? s->definitions + first : NULL;
+	*ret_n = end - first;
 	return 0;
 }
 
 int snapshot_definition(struct snapshot *snapshot, uint32_t feed, const char *name,
 	struct index_definition *ret_definition)
 {
-	struct snapshot_search search = {.name = name, .result = NOT_FOUND};
-	int r = snapshot_each_definition(snapshot, feed, snapshot_match_definition, &search);
+	const struct index_definition *all;
+	size_t n;
+	int r = snapshot_definitions(snapshot, feed, &all, &n);
 
 	if (r < 0)
 		return r;
-	if (search.result == FOUND)
-		*ret_definition = search.definition;
-	return search.result;
+	for (size_t i = 0; i < n; i++)
+		if (!all[i].dropping && strcmp(all[i].name, name) == 0) {
+			*ret_definition = all[i];
+			return all[i].filled == INDEX_READY ? FOUND : AGAIN;
+		}
+	return NOT_FOUND;
 }

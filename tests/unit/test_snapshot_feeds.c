@@ -235,41 +235,28 @@ Test(snapshot_feeds, definitions_in_use_have_a_name)
 	cr_assert_eq(snapshot_definition(snapshot, s.feed + 1, "node", &found), NOT_FOUND);
 }
 
-struct kept_definitions {
-	const struct index_definition *all[8];
-	size_t n;
-};
-
-static int keep_definition(void *arg, const struct index_definition *definition)
-{
-	struct kept_definitions *kept = arg;
-
-	kept->all[kept->n++] = definition;
-	return 0;
-}
-
 Test(snapshot_feeds, definitions_of_all_feeds_are_read_once_for_each_snapshot)
 {
-	struct kept_definitions first = {.n = 0}, again = {.n = 0}, other = {.n = 0};
+	const struct index_definition *first, *again, *other;
+	size_t n_first, n;
 	uint32_t id;
 
 	open_snapshot();
-	OK(snapshot_each_definition(snapshot, s.feed, keep_definition, &first));
-	OK(snapshot_each_definition(snapshot, s.feed, keep_definition, &again));
-	cr_assert(first.n > 1);
-	cr_assert_arr_eq(first.all, again.all, sizeof(first.all), "the same ones in memory");
+	OK(snapshot_definitions(snapshot, s.feed, &first, &n_first));
+	OK(snapshot_definitions(snapshot, s.feed, &again, &n));
+	cr_assert(n_first > 1 && n == n_first);
+	cr_assert_eq(again, first, "the same ones in memory");
 	OK(index_begin(s.index));
 	OK(index_define(s.index, s.feed + 1, "other", "spec.text", &id));
 	OK(index_define(s.index, s.feed, "late", "spec.text", &id));
 	OK(index_commit(s.index));
 	OK(snapshot_renew(snapshot));
-	again.n = 0;
-	OK(snapshot_each_definition(snapshot, s.feed, keep_definition, &again));
-	cr_assert_eq(again.n, first.n + 1);
-	cr_assert_eq(again.all[first.n]->id, id);
-	OK(snapshot_each_definition(snapshot, s.feed + 1, keep_definition, &other));
-	cr_assert_eq(other.n, 1);
-	cr_assert_str_eq(other.all[0]->name, "other");
-	cr_assert_eq(snapshot_each_definition(snapshot, s.feed + 2, keep_definition, &other), 0);
-	cr_assert_eq(other.n, 1);
+	OK(snapshot_definitions(snapshot, s.feed, &again, &n));
+	cr_assert_eq(n, n_first + 1);
+	cr_assert_eq(again[n_first].id, id);
+	OK(snapshot_definitions(snapshot, s.feed + 1, &other, &n));
+	cr_assert_eq(n, 1);
+	cr_assert_str_eq(other->name, "other");
+	OK(snapshot_definitions(snapshot, s.feed + 2, &other, &n));
+	cr_assert_eq(n, 0);
 }
