@@ -434,14 +434,12 @@ int discovery_known(
 	return catalogue_find(&discovery->catalogue, name, ret_resource);
 }
 
-int discovery_each(const struct discovery *discovery, discovery_each_fn *fn, void *arg)
+const struct resource *discovery_next(const struct discovery *discovery, size_t *at)
 {
 	const struct catalogue *catalogue = &discovery->catalogue;
-	int r = 0;
 
 	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
-	for (size_t i = 0; !r && i < catalogue->count; i++)
-		if (catalogue->at[i].usable)
-			r = fn(arg, &catalogue->at[i].resource);
-	return r;
+	while (*at < catalogue->count && !catalogue->at[*at].usable)
+		++*at;
+	return *at < catalogue->count ? &catalogue->at[(*at)++].resource : NULL;
 }

@@ -47,10 +47,9 @@ int discovery_refresh(struct discovery *discovery, uint64_t max_age_ns);
 /* As discovery_find, in the catalogue as it is, however old; starts no fetch. */
 int discovery_known(
 	const struct discovery *discovery, const char *name, struct resource *ret_resource);
-/* Calls FN for each resource in each version with list and watch, the preferred version first.
- * Stops at a result other than 0 and returns it. */
-typedef int discovery_each_fn(void *arg, const struct resource *resource);
-int discovery_each(const struct discovery *discovery, discovery_each_fn *fn, void *arg);
+/* Gives the next resource, each in each version with list and watch, the preferred version first.
+ * *AT begins as 0. Returns NULL at the end. */
+const struct resource *discovery_next(const struct discovery *discovery, size_t *at);
 
 /* Sets after how long a missing name is fetched again, instead of 10 s. */
 void discovery_set_recheck(struct discovery *discovery, uint64_t recheck_ns);

@@ -299,26 +299,6 @@ void feeds_rediscover(struct feeds *feeds)
  * name, as kubectl does, also while the API server is away and in a copy of the store.
  */
 
-struct order_gather {
-	const struct resource *last;
-	struct buf *out;
-};
-
-/* Appends a line unless the resource before had the same group and version. */
-static int order_gather_one(void *arg, const struct resource *resource)
-{
-	struct order_gather *gather = arg;
-	const struct resource *last = gather->last;
-
-	gather->last = resource;
-	if (last && strcmp(last->group, resource->group) == 0 &&
-		strcmp(last->version, resource->version) == 0)
-		return 0;
-	buf_printf(gather->out, "%s%s%s\n", resource->group, *resource->group ? "/" : "",
-		resource->version);
-	return gather->out->size > ORDER_MAX;
-}
-
 int order_load(struct feeds *feeds, struct txn *txn)
 {
 	struct bytes stored;
@@ -332,11 +312,19 @@ int order_load(struct feeds *feeds, struct txn *txn)
 
 void order_discovered(struct feeds *feeds)
 {
-	struct order_gather gather = {.out = &feeds->order};
+	const struct resource *last = NULL, *resource;
+	size_t at = 0;
 
 	buf_reset(&feeds->order);
 	/* The first lines are enough: the API server's own groups come first. */
-	(void)discovery_each(feeds->shared.discovery, order_gather_one, &gather);
+	while (feeds->order.size <= ORDER_MAX &&
+		(resource = discovery_next(feeds->shared.discovery, &at))) {
+		if (!last || strcmp(last->group, resource->group) != 0 ||
+			strcmp(last->version, resource->version) != 0)
+			buf_printf(&feeds->order, "%s%s%s\n", resource->group,
+				*resource->group ? "/" : "", resource->version);
+		last = resource;
+	}
 	if (buf_error(&feeds->order) < 0)
 		buf_reset(&feeds->order);
 	feeds->order_changed = feeds->order.size != 0;

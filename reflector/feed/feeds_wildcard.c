@@ -163,10 +163,9 @@ static bool wildcard_is_meant(
 	       !strcmp(found.plural, resource->plural);
 }
 
-static int wildcard_take(void *arg, const struct resource *resource)
+static int wildcard_take(struct feeds *feeds, const struct resource *resource)
 {
 	const struct entry_resource of = {resource->group, resource->version, resource->plural};
-	struct feeds *feeds = arg;
 	const struct config_feed *feed = wildcard_of(feeds, &of);
 	int r = 0;
 
@@ -276,28 +275,23 @@ static void wildcard_report(struct feeds *feeds)
 	}
 }
 
-static int wildcard_is_excluded(void *arg, const struct resource *resource)
-{
-	const struct entry_resource *word = arg;
-
-	return strcmp(word->plural, resource->plural) == 0 &&
-	       (!word->group || strcmp(word->group, resource->group) == 0);
-}
-
 /* Warns of words in W's `exclude` that name nothing: a misspelt one would let Secrets in. */
 static void wildcard_check_excluded(struct feeds *feeds, const struct configured_feed *w)
 {
 	for (size_t i = 0; i < w->wildcard->n_exclude; i++) {
+		const struct resource *resource;
 		char name[CONFIG_FULL_NAME_SIZE];
-		struct entry_resource word = {.plural = name};
+		size_t at = 0;
 
 		(void)snprintf(name, sizeof(name), "%s", w->wildcard->exclude[i]);
-		char *dot = strchr(name, '.');
-		if (dot) {
-			*dot = '\0';
-			word.group = dot + 1;
-		}
-		if (!discovery_each(feeds->shared.discovery, wildcard_is_excluded, &word))
+		char *group = strchr(name, '.');
+		if (group)
+			*group++ = '\0';
+		while ((resource = discovery_next(feeds->shared.discovery, &at)))
+			if (strcmp(name, resource->plural) == 0 &&
+				(!group || strcmp(group, resource->group) == 0))
+				break;
+		if (!resource)
 			LOG(feed_unresolved, .feed = w->entry.name,
 				.resource = w->wildcard->exclude[i],
 				.error = "the server has no such resource to exclude");
@@ -345,6 +339,8 @@ int wildcard_due(struct feeds *feeds)
 {
 	uint64_t now = proc_monotonic_ns(), recheck = feeds->shared.policy.recheck_ns;
 	uint64_t max_age = recheck / 2;
+	const struct resource *resource;
+	size_t at = 0;
 
 	if (!feeds->n_wildcards || feeds->wildcards_ns > now)
 		return 0;
@@ -363,7 +359,9 @@ int wildcard_due(struct feeds *feeds)
 	feeds->left_out = 0;
 	for (size_t i = 0; i < feeds->n_configured; i++)
 		feeds->configured[i].served = false;
-	r = discovery_each(feeds->shared.discovery, wildcard_take, feeds);
+	r = 0;
+	while (r == 0 && (resource = discovery_next(feeds->shared.discovery, &at)))
+		r = wildcard_take(feeds, resource);
 	for (size_t i = 0; r >= 0 && i < feeds->n_configured;) {
 		r = wildcard_drop_unserved(feeds, i);
 		i += r == 0;
