@@ -284,6 +284,14 @@ func TestWhatIsNoStore(t *testing.T) {
 	if _, err := kinf.Open(copied, nil); !errors.Is(err, kinf.ErrUntrusted) {
 		t.Errorf("a copy of a store in use: %v", err)
 	}
+	for head, want := range map[string]error{"kinf-store 2": kinf.ErrFormat, "kinf-storm 1": kinf.ErrCorrupt, "": kinf.ErrCorrupt} {
+		if err := os.WriteFile(copied+"/id", []byte(head+" 0123456789abcdef\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := kinf.Open(copied, nil); !errors.Is(err, want) {
+			t.Errorf("'%s': %v", head, err)
+		}
+	}
 	w.Stop(syscall.SIGTERM)
 	copied = w.Copy("other-format")
 	state := filepath.Join(filepath.Dir(data(t, copied, "index")), "STATE")

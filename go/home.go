@@ -41,7 +41,17 @@ type home struct {
 	runtime string // ""; a directory of this store
 }
 
-var idLine = regexp.MustCompile(`^kinf-store (\d+) ([0-9a-f]{16})$`)
+var (
+	idLine = regexp.MustCompile(`^kinf-store (\d+) ([0-9a-f]{16})$`)
+	idHead = regexp.MustCompile(`^kinf-store\s*\d`)
+)
+
+// isUsed tells whether a directory has other files of a store.
+func isUsed(directory string) bool {
+	_, journal := os.Stat(directory + "/journal/CURRENT")
+	_, runtime := os.Stat(directory + "/runtime")
+	return journal == nil || runtime == nil
+}
 
 // readLine reads the first line of a small file.
 func readLine(path string) (string, error) {
@@ -83,7 +93,7 @@ func openHome(path string) (*home, error) {
 		return nil, err
 	}
 	words := idLine.FindStringSubmatch(line)
-	if words == nil && strings.HasPrefix(line, "kinf-store 1 ") {
+	if words == nil && (strings.HasPrefix(line, "kinf-store 1 ") || !idHead.MatchString(line) && isUsed(real)) {
 		return nil, say(ErrCorrupt, "'%s': the id file is damaged: 'kinf run' writes it again", path)
 	}
 	if words == nil || words[1] != "1" {
