@@ -44,6 +44,10 @@ func touchPods(t testing.TB, w *lab.World, n int) {
 	w.Control("POST", "/touch", url.Values{"resource": {"pods"}, "count": {strconv.Itoa(n)}}, nil)
 }
 
+func pod(name, value string) map[string]any {
+	return map[string]any{"metadata": map[string]any{"name": name, "namespace": "web", "labels": map[string]string{"v": value}}}
+}
+
 // state is what a follower's events add up to.
 type state map[string]string
 

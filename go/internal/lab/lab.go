@@ -55,6 +55,9 @@ type World struct {
 	daemons   *exec.Cmd
 }
 
+// AtEnd, if it is set, is called with each world at the end of its test.
+var AtEnd func(testing.TB, *World)
+
 // New starts a cluster with pods, and `kinf run` on a kinf.yaml with the feeds given as YAML.
 func New(tb testing.TB, pods int, feeds string) *World {
 	tb.Helper()
@@ -100,6 +103,9 @@ func (w *World) start(api, feeds string) {
 		"KINF_RUNTIME_DIR="+directory+"/run", "KINF_CONFIG="+w.config, "XDG_STATE_HOME=", "XDG_RUNTIME_DIR=",
 		"http_proxy=", "HTTP_PROXY=", "https_proxy=", "HTTPS_PROXY=")
 	w.Run()
+	if AtEnd != nil {
+		w.tb.Cleanup(func() { AtEnd(w.tb, w) })
+	}
 }
 
 func (w *World) write(name, text string) {
@@ -266,23 +272,6 @@ func (w *World) Copy(name string) string {
 		w.tb.Fatalf("cp: %v %s", err, out)
 	}
 	return to
-}
-
-// Start starts the kinf command. Its output so far is what the returned function gives.
-func (w *World) Start(words ...string) func() string {
-	w.tb.Helper()
-	var out buffer
-	command := exec.Command(build()+"/kinf", words...)
-	command.Env = w.env
-	command.Stdout, command.Stderr = &out, &out
-	if err := command.Start(); err != nil {
-		w.tb.Fatal(err)
-	}
-	w.tb.Cleanup(func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-	})
-	return out.String
 }
 
 // Processes returns the pids of the daemons that `kinf run` has started, by name.
