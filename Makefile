@@ -184,7 +184,7 @@ $(B)/$(SONAME): reader/kinf.map $(reader_lib) $(store_lib) $(common_lib)
 		$(common_lib) $(store_libs)
 	$(Q)ln -sf $(SONAME) $(B)/libkinf.so
 
-# `make test` builds it with the flags of `make`, and nothing else of them.
+# `make test` builds it with the flags of `make`, and of them only libkinf besides.
 simulator_common := $(call objects,$(addprefix common/,array.c buf.c check.c err.c failpoint.c log.c \
 	proc.c config/units.c $(addprefix text/,base64.c decimal.c timestamp.c utf8.c) \
 	$(addprefix value/,field.c json_parse.cpp json_unescape.c number.c path.c path_eval.c \

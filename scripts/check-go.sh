@@ -19,6 +19,7 @@ done
 [ "${1:-}" != --why-not ] || exit 0
 export CGO_ENABLED=0
 staticcheck ./...
+! command -v gcc >/dev/null || CGO_ENABLED=1 staticcheck -tags libkinf . ./internal/libkinf
 for machine in linux/amd64 linux/arm64 darwin/amd64 windows/amd64; do
     echo "$machine"
     GOOS=${machine%/*} GOARCH=${machine#*/} go build ./...

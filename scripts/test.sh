@@ -153,6 +153,7 @@ for program in build/asan/model/*; do
         begin "model $(basename "$program")" "$program" --worlds 50
     fi
 done
+begin "libkinf for Go" make --no-print-directory VARIANT=release DEVELOPER= build/release/libkinf.so.0 # test_go.py
 begin "rebuild of 20,000 objects" env KINF_BUILD=build/asan /usr/bin/python3 tests/stress/rebuild.py --objects 20000
 unit
 for program in build/asan/fuzz/fuzz_*; do

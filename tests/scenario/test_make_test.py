@@ -61,5 +61,5 @@ def test_skipped_tests_are_named_and_counted_before_the_last_line(tmp_path):
         "skipped: torture members: it needs root",
         "5 skipped",
         "failed: torture kills",
-        "9 passed, 1 failed",
+        "10 passed, 1 failed",
     ], out
