@@ -216,7 +216,7 @@ func (x reader) selected(o *kinf.Object, epoch int) (any, error) {
 }
 
 // pick gives an object, and whether others have it; nil: it is not of the scope. If readers get copies, one
-// read once costs less without: it is the reader's, and kept at the second time.
+// read once costs less without: it is the reader's, and kept at a second time soon after.
 func (i *Informer) pick(o *kinf.Object, epoch int, shares bool) (object any, shared bool, err error) {
 	at := position{epoch, o.Event}
 	if object := i.objects.get(i, at); object != nil {
@@ -227,7 +227,7 @@ func (i *Informer) pick(o *kinf.Object, epoch int, shares bool) (object any, sha
 	if err != nil || !selected {
 		return nil, false, err
 	}
-	if i.objects == nil || !shares && !i.objects.isRead(i, at) {
+	if i.objects == nil || !shares && !i.objects.isRead(i, at, len(o.Raw())) {
 		object, err = i.decoder.read(o)
 		return object, false, err
 	}

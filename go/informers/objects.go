@@ -22,12 +22,10 @@ type ObjectCache struct {
 	used    list.List // of *keptObject, the last used one first
 	// Versions that were read once, if reads are copies: those since the last change of the two, and before.
 	once, before map[objectVersion]struct{}
+	onceBytes    int // of the first
 	lists        map[listName]*keptList
 	swept        time.Time // when lists were looked through for unused ones
 }
-
-// onceMost is the size of each of the two.
-const onceMost = 4096
 
 // A list is kept until nobody has asked for it for so long.
 const listUnused = 5 * time.Minute
@@ -56,7 +54,8 @@ func NewObjectCache(limit int) *ObjectCache {
 	if limit <= 0 {
 		return nil
 	}
-	return &ObjectCache{limit: limit, objects: map[objectVersion]*list.Element{}, lists: map[listName]*keptList{}}
+	return &ObjectCache{limit: limit, objects: map[objectVersion]*list.Element{}, lists: map[listName]*keptList{},
+		once: map[objectVersion]struct{}{}, before: map[objectVersion]struct{}{}}
 }
 
 // version returns a version of an object: what the store has, and decoded; nil: it is not kept.
@@ -87,8 +86,10 @@ func (c *ObjectCache) get(i *Informer, at position) any {
 	return object
 }
 
-// isRead notes that a version is read, and tells whether it was before.
-func (c *ObjectCache) isRead(i *Informer, at position) bool {
+// isRead notes that a version is read, and tells whether it was before. Others that were read since then
+// forget it if they fill the cache: it would not stay there until it is read again, and to keep one for
+// reads that are copies is to decode it and copy it.
+func (c *ObjectCache) isRead(i *Informer, at position, size int) bool {
 	if c == nil {
 		return false
 	}
@@ -100,10 +101,12 @@ func (c *ObjectCache) isRead(i *Informer, at position) bool {
 	if lately || before {
 		return true
 	}
-	if c.once == nil || len(c.once) >= onceMost {
-		c.once, c.before = map[objectVersion]struct{}{}, c.once
+	if c.onceBytes >= c.limit/2 {
+		c.once, c.before, c.onceBytes = c.before, c.once, 0
+		clear(c.once)
 	}
 	c.once[v] = struct{}{}
+	c.onceBytes += size
 	return false
 }
 

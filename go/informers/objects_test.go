@@ -143,6 +143,31 @@ func TestReadsOfCopies(t *testing.T) {
 	}
 }
 
+// Of copies those are kept that are read again while the cache would still have them: to keep others is to
+// decode and copy each.
+func TestReadsOfMoreThanTheCacheKeepNothing(t *testing.T) {
+	t.Parallel()
+	_, store, _ := world(t, 50)
+	objects := NewObjectCache(64 << 10) // of 12 pods
+	i := pods(t, store, Scope{}, Options{Objects: objects, Copies: true})
+	run(t, i)
+	synchronize(t, i.HasSyncedChecker())
+	for range 3 {
+		if list := i.GetStore().List(); len(list) != 50 || objects.size(t) != 0 {
+			t.Errorf("%d objects, %d are kept", len(list), objects.size(t))
+		}
+	}
+	keys := i.GetStore().ListKeys()
+	for range 3 {
+		for _, key := range keys[:3] {
+			getPod(t, i, key)
+		}
+	}
+	if n := objects.size(t); n != 3 {
+		t.Errorf("%d objects are kept of 3 that are read again", n)
+	}
+}
+
 // A cache of 10 of 50 pods drops those that were not used for the longest time.
 func TestTheObjectsUsedLastAreKept(t *testing.T) {
 	t.Parallel()
