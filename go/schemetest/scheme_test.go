@@ -54,6 +54,14 @@ func TestEveryTypeOfTheScheme(t *testing.T) {
 					t.Fatalf("%s:\n%s\n%s", kind, a, b)
 				}
 			}
+			again, apart := bytes.Clone(body), reflect.New(of).Interface()
+			if failed := msgpack.Decode(again, apart, true) != nil; failed != (err != nil) {
+				t.Fatalf("%s: in its own memory: %v", kind, failed)
+			}
+			clear(again)
+			if err == nil && !reflect.DeepEqual(apart, got) {
+				t.Fatalf("%s: in its own memory: %v\n%v", kind, apart, got)
+			}
 			var tree map[string]any
 			if err := sjson.UnmarshalCaseSensitivePreserveInts(text, &tree); err != nil {
 				t.Fatal(err)

@@ -6,10 +6,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,7 +138,12 @@ func TestEmbeddedPointers(t *testing.T) {
 
 // What does not alias its body stays as it is when the body's memory is used for something else.
 func TestOwnMemory(t *testing.T) {
-	for _, text := range documents {
+	labels := map[string]string{} // more than one block, and more than is put into one
+	for n := range 300 {
+		labels[fmt.Sprint(n)] = strings.Repeat("x", n)
+	}
+	long, _ := json.Marshal(map[string]any{"labels": labels})
+	for _, text := range append(slices.Clone(documents), string(long)) {
 		var aliases, own outer
 		b := body(t, text)
 		if err := errors.Join(Decode(bytes.Clone(b), &aliases, false), Decode(b, &own, true)); err != nil {

@@ -24,6 +24,7 @@ type decoder struct {
 	i       int
 	depth   int
 	own     bool // strings that are given out do not alias b
+	texts   []byte
 	scratch []byte
 }
 
@@ -136,13 +137,26 @@ func (d *decoder) str() string {
 	return ""
 }
 
+const (
+	textsSize = 1024 // of strings that share memory: who keeps one of them keeps so much
+	textMost  = 256  // a longer one has its own
+)
+
 // text is a string to give out.
 func (d *decoder) text() string {
 	s := d.str()
-	if d.own {
-		s = strings.Clone(s)
+	if !d.own || s == "" {
+		return s
 	}
-	return s
+	if len(s) > textMost {
+		return strings.Clone(s)
+	}
+	n := len(d.texts)
+	if len(s) > cap(d.texts)-n {
+		d.texts, n = make([]byte, 0, min(textsSize, len(s)+len(d.b)-d.i)), 0
+	}
+	d.texts = append(d.texts, s...)
+	return alias(d.texts[n:])
 }
 
 // length reads the head of a map or an array, of n elements of at least size bytes.
