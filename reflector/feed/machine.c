@@ -3,7 +3,11 @@
 
 #include "common/check.h"
 #include "common/proc.h"
+#include "common/text/decimal.h"
 #include "reflector/record/object.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 
 /* without a failure: then the back-off begins at its minimum */
 #define BACKOFF_HEALTH   (120 * SECOND_NS)
@@ -144,11 +148,25 @@ static void machine_request(struct feed_machine *m, const struct feed_input *in,
 	m->action.timeout_s = (uint32_t)machine_spread(least_s, in->random);
 }
 
+/* etcd deletes all objects of an expired lease, hundreds of Events, at one RV. A watch that was cut
+ * among them has to begin before it: the known ones are replays. */
+static void machine_step_back(struct feed_machine *m)
+{
+	uint64_t rv;
+
+	if (!m->deletion || decimal_parse(buf_bytes(&m->rv), UINT64_MAX, &rv) < 0 || rv < 2)
+		return;
+	(void)snprintf(m->before, sizeof(m->before), "%" PRIu64, rv - 1);
+	if (machine_set_text(&m->shown, bytes_str(m->before)))
+		m->action.rv = m->before;
+}
+
 static void machine_watch(struct feed_machine *m, const struct feed_input *in)
 {
 	buf_reset(&m->shown);
 	machine_request(m, in, FEED_AT_WATCHING, FEED_DO_WATCH);
 	m->action.rv = buf_cstr(&m->rv);
+	machine_step_back(m);
 }
 
 /* Opens the watch again: at once, unless many other feeds do so in the same second. */
@@ -476,7 +494,7 @@ static void machine_on_listed(struct feed_machine *m, const struct feed_input *i
 	(void)machine_set_text(
 		&m->rv, buf_bytes(&m->list_rv)); /* it fits: both have the same limit */
 	buf_reset(&m->continue_);
-	m->want_list = m->newest = m->unpaged = false;
+	m->want_list = m->newest = m->unpaged = m->deletion = false;
 	m->strikes = 0;
 	if (!in->lacking) {
 		m->tolerant = false;
@@ -504,7 +522,10 @@ static void machine_on_event(struct feed_machine *m, const struct feed_input *in
 		machine_back_off(m, in);
 		return;
 	}
-	if (in->rv.size && rv_compare(in->rv, buf_bytes(&m->rv)) != -1) {
+	int order = rv_compare(in->rv, buf_bytes(&m->rv));
+
+	if (in->rv.size && order != -1) {
+		m->deletion = in->deletion || (m->deletion && order == 0);
 		(void)machine_set_text(&m->rv, in->rv); /* if too long, the older one is as good */
 		buf_reset(&m->shown);
 	} else if (in->on == FEED_ON_BOOKMARK) {
@@ -519,6 +540,7 @@ static void machine_on_progress(struct feed_machine *m, const struct feed_input 
 		return;
 	if (!m->shown.size && !machine_set_text(&m->shown, buf_bytes(&m->rv)))
 		return; /* no memory: the next bookmark would look like another state of etcd */
+	m->deletion = false;
 	(void)machine_set_text(&m->rv, in->rv);
 }
 
@@ -527,6 +549,7 @@ static void machine_on_start(struct feed_machine *m, const struct feed_input *in
 	m->phase = in->phase;
 	m->listed = in->listed;
 	m->resolved = in->resolved;
+	m->deletion = in->deletion;
 	/* Without memory for the RV nothing can be watched. FEED_ON_RELIST may have come
 	 * already. */
 	m->want_list |= !machine_set_text(&m->rv, in->rv) || in->list_open || !in->rv.size ||
@@ -538,6 +561,7 @@ static void machine_on_rewind(struct feed_machine *m, const struct feed_input *i
 {
 	m->listed = in->listed;
 	m->phase = in->phase;
+	m->deletion = in->deletion;
 	bool known = machine_set_text(&m->rv, in->rv);
 	if (!known)
 		buf_reset(&m->rv); /* it is newer than the journal */

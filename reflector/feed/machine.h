@@ -60,6 +60,7 @@ struct feed_input {
 	uint64_t random;  /* any 64 bits */
 	uint64_t span_ns; /* of pace_span(): wait a random part of it before the next request */
 	struct bytes rv;
+	bool deletion; /* EVENT, START, REWIND: rv is that of a deletion */
 	struct bytes continue_;
 	uint64_t items; /* of the page */
 	bool lacking;   /* FEED_ON_LISTED: some of its objects were passed over */
@@ -129,6 +130,8 @@ struct feed_machine {
 	bool progress; /* this watch has sent an event or a bookmark */
 	bool expired;  /* a watch was answered 410, and no watch has sent anything since */
 	struct buf rv; /* the next watch begins after it */
+	bool deletion; /* RV is that of a deletion: others may have the same */
+	char before[24];
 	/* this watch's RV while progress on demand is ahead of it; empty: RV */
 	struct buf shown;
 	struct buf list_rv; /* of the running list's first page */

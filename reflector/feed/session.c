@@ -494,6 +494,7 @@ void session_on(struct session *session, enum feed_on on)
 	session_step_and_do(
 		session, (struct feed_input){.on = on,
 				 .rv = buf_bytes(&record->rv),
+				 .deletion = record->deletion,
 				 .phase = record->phase,
 				 .list_open = record->list_ns != 0 || session_fits_more(session),
 				 .listed = record->listed,

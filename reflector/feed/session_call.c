@@ -167,7 +167,9 @@ static int session_take_event(void *arg, const struct api_event *event)
 	if (!stale)
 		session_set_well(session);
 	session_step(session,
-		(struct feed_input){.on = bookmark ? FEED_ON_BOOKMARK : FEED_ON_EVENT, .rv = rv},
+		(struct feed_input){.on = bookmark ? FEED_ON_BOOKMARK : FEED_ON_EVENT,
+			.rv = rv,
+			.deletion = event->type == WATCH_DELETED},
 		&action);
 	session->row.events++;
 	session->changes += !bookmark;

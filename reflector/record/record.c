@@ -43,8 +43,20 @@ static int record_parse_drop(struct record_feed *feed, const char *text)
 	return 0;
 }
 
+/* Finds out whether the checkpoint's RV is that of the feed's last record, a deletion. */
+static int record_find_deletion(
+	struct record_feed *feed, struct txn *txn, const struct feed_checkpoint *checkpoint)
+{
+	struct record last;
+	int r = journal_get(recorder_journal(feed->recorder), txn, checkpoint->last, &last);
+
+	feed->deletion = r == FOUND && last.feed == feed->id && last.type == RECORD_DELETED &&
+			 bytes_equal(last.rv, checkpoint->rv);
+	return r < 0 ? r : 0;
+}
+
 static int record_take_checkpoint(
-	struct record_feed *feed, const struct feed_checkpoint *checkpoint)
+	struct record_feed *feed, struct txn *txn, const struct feed_checkpoint *checkpoint)
 {
 	uint64_t now = proc_realtime_ns(), mono = proc_monotonic_ns();
 	uint64_t age = now > checkpoint->list_ns ? now - checkpoint->list_ns : 0;
@@ -60,12 +72,14 @@ static int record_take_checkpoint(
 	buf_reset(&feed->reconcile_at);
 	buf_reset(&feed->rv);
 	buf_bytes_put(&feed->rv, checkpoint->rv);
-	return buf_error(&feed->rv);
+	int r = buf_error(&feed->rv);
+	return r < 0 ? r : record_find_deletion(feed, txn, checkpoint);
 }
 
 int record_feed_init(struct record_feed *feed, struct recorder *recorder,
 	const struct feed_definition *definition, const struct feed_checkpoint *checkpoint)
 {
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	const char *group = definition->group;
 
 	*feed = (struct record_feed){
@@ -80,7 +94,9 @@ int record_feed_init(struct record_feed *feed, struct recorder *recorder,
 	}
 	int r = record_parse_drop(feed, definition->drop);
 	if (r >= 0)
-		r = record_take_checkpoint(feed, checkpoint);
+		r = txn_begin_read(journal_env(recorder_journal(recorder)), &txn);
+	if (r >= 0)
+		r = record_take_checkpoint(feed, txn, checkpoint);
 	if (r >= 0)
 		r = record_load_passed(feed);
 	if (r < 0)
@@ -111,7 +127,7 @@ int record_feed_reload(struct record_feed *feed)
 		return r;
 	r = journal_feed_checkpoint(journal, txn, feed->id, &checkpoint);
 	if (r == FOUND)
-		r = record_take_checkpoint(feed, &checkpoint);
+		r = record_take_checkpoint(feed, txn, &checkpoint);
 	txn_abort(&txn);
 	if (r == NOT_FOUND)
 		return err_say(ERR_CORRUPT, "feed %u is not in the journal", feed->id);

@@ -46,6 +46,7 @@ struct record_feed {
 
 	enum feed_phase phase; /* of the checkpoint, as it will be committed */
 	struct buf rv;
+	bool deletion;         /* the RV read from the checkpoint is that of a deletion */
 	bool listed;           /* first_list of the checkpoint is set */
 	struct moment contact; /* of the checkpoint; record_contact() sets it */
 	bool touched;          /* the batch writes the checkpoint */

@@ -113,6 +113,26 @@ def test_delete_and_recreate_are_two_events(simulator, store, watching):
     assert re.search("^Name: +again$", past, re.M) and re.search(f"^Node: +{second['spec']['nodeName']}", past, re.M), past
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_c72_a_watch_cut_among_deletions_of_one_version_gets_the_others(simulator, store, watching, killed):
+    """As of 887 expired Events, of which the reflector had 708 when it was killed: 179 stayed for ever."""
+    _, reflector = watching
+    rv, pods = str(int(simulator.rv) + 100), [typed(obj) for obj in simulator.truth("pods").values()]
+    deleted = [event("DELETED", {**obj, "metadata": {**obj["metadata"], "resourceVersion": rv}}) for obj in pods]
+    watch = lambda **more: simulator.fault(resource="pods", verb="watch", **more)
+    watch(count=1, body="".join(deleted[:10]), hold=killed)
+    watch(path=f"resourceVersion={int(rv) - 1}(&|$)", body="".join(deleted), hold=True)
+    watch(body="", hold=True)
+    simulator.drop()
+    if killed:
+        eventually(lambda: len(store.objects("pods")) == 30)
+        reflector.kill()
+        reflector.start()
+    eventually(lambda: store.objects("pods") == {})
+    assert lists(simulator) == 0
+    store.verify()
+
+
 def test_an_event_of_a_megabyte_is_stored(simulator, store, watching):
     simulator.put("pods", pod("large", annotations={"blob": "x" * 1_500_000}))
     store.wait_equal(simulator, "pods")

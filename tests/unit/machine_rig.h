@@ -15,6 +15,7 @@ struct step {
 	enum feed_on on;
 	uint64_t after_ms;
 	const char *rv, *continue_;
+	bool deletion;
 	enum failure_kind kind; /* FEED_ON_FAILED */
 	uint64_t retry_after_s;
 	enum feed_do what;                   /* expected */
@@ -114,6 +115,7 @@ static inline void play(const struct step *steps, size_t n)
 		status.retry_after_ns = s->retry_after_s * SECOND;
 		step((struct feed_input){.on = s->on,
 			.rv = bytes_str(s->rv),
+			.deletion = s->deletion,
 			.continue_ = bytes_str(s->continue_),
 			.status = &status,
 			.items = 1});

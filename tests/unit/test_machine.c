@@ -87,6 +87,36 @@ Test(machine, c16_c17_c18_the_rv_follows_events_and_bookmarks_and_a_clean_end_wa
 			.phase = LISTED});
 }
 
+Test(machine, c72_a_watch_after_a_deletion_begins_before_its_rv)
+{
+	start("50", false);
+	PLAY({FEED_ON_EVENT, .rv = "60", .deletion = true, .what = FEED_DO_NOTHING,
+		     .phase = LISTED},
+		{FEED_ON_ENDED, .what = FEED_DO_WATCH, .want_rv = "59", .phase = LISTED},
+		{FEED_ON_BOOKMARK, .rv = "59", .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_EVENT, .rv = "60", .deletion = true, .what = FEED_DO_NOTHING,
+			.phase = LISTED},
+		{FEED_ON_BOOKMARK, .rv = "60", .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_ENDED, .what = FEED_DO_WATCH, .want_rv = "59", .phase = LISTED},
+		{FEED_ON_BOOKMARK, .rv = "61", .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_ENDED, .what = FEED_DO_WATCH, .want_rv = "61", .phase = LISTED},
+		{FEED_ON_EVENT, .rv = "70", .deletion = true, .what = FEED_DO_NOTHING,
+			.phase = LISTED},
+		{FEED_ON_EVENT, .rv = "71", .what = FEED_DO_NOTHING, .phase = LISTED},
+		{FEED_ON_ENDED, .what = FEED_DO_WATCH, .want_rv = "71", .phase = LISTED},
+		{FEED_ON_EVENT, .rv = "x", .deletion = true, .what = FEED_DO_NOTHING,
+			.phase = LISTED},
+		{FEED_ON_ENDED, .what = FEED_DO_WATCH, .want_rv = "x", .phase = LISTED});
+	begin();
+	step((struct feed_input){.on = FEED_ON_START,
+		.rv = BYTES_LIT("60"),
+		.deletion = true,
+		.resolved = true,
+		.listed = true,
+		.phase = FEED_SYNCED});
+	cr_assert_str_eq(run.action.rv, "59");
+}
+
 /* A watch from "" would bring the existing objects, but no deletions. */
 Test(machine, an_rv_that_is_too_long_leaves_the_one_before)
 {
