@@ -230,6 +230,9 @@ static void setup_connection(struct setup *setup, struct http_call *call)
 	SET(setup, CURLOPT_PROTOCOLS_STR, "http,https");
 	SET(setup, CURLOPT_NOSIGNAL, 1L);
 	SET(setup, CURLOPT_DNS_CACHE_TIMEOUT, ADDRESS_KEPT_S);
+	/* libcurl would wait for its resolver's thread, half a minute if the name servers are
+	 * silent. */
+	SET(setup, CURLOPT_QUICK_EXIT, 1L);
 	SET(setup, CURLOPT_CONNECTTIMEOUT_MS, (long)(http->connect_limit_ns / NS_PER_MS));
 	SET(setup, CURLOPT_TCP_KEEPALIVE, 1L);
 	SET(setup, CURLOPT_TCP_KEEPIDLE, KEEPALIVE_IDLE_S);

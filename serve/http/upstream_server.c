@@ -155,6 +155,7 @@ int upstream_server_apply(const struct upstream_server *server, CURL *easy, cons
 	SET(CURLOPT_PROTOCOLS_STR, "http,https");
 	SET(CURLOPT_NOSIGNAL, 1L);
 	SET(CURLOPT_DNS_CACHE_TIMEOUT, 1L); /* as the reflector (net/http_setup.c) */
+	SET(CURLOPT_QUICK_EXIT, 1L);
 	if (lists->connect_to)
 		SET(CURLOPT_CONNECT_TO, lists->connect_to);
 	if (server->proxy)

@@ -16,6 +16,7 @@ from harness.namespaces import unshare
 from harness.network import TcpPath
 from harness.process import program
 from harness.reverse_proxy import UNAUTHORIZED, ReverseProxy
+from harness.serve import Client, UnixConnection
 from harness.store import whole
 
 QUICK = {"backoff": {"min": "50ms", "max": "200ms"}}
@@ -37,22 +38,66 @@ def door(workspace, simulator, authority):
     return lambda **options: workspace.add(ReverseProxy(simulator, pair, **options))
 
 
+class Names:
+    """The names of hosts in a mount namespace of its own, with a name server that never answers."""
+
+    def __init__(self, directory, hosts):
+        self.inside = unshare("--mount")
+        self.hosts, server, switch = directory / "hosts", directory / "resolv.conf", directory / "nsswitch.conf"
+        self.hosts.write_text(hosts)
+        server.write_text("nameserver 127.53.53.53\noptions timeout:30 attempts:5\n")
+        switch.write_text("hosts: files dns\n")
+        mounts = [f"mount --bind {file} /etc/{name}" for file, name in ((self.hosts, "hosts"), (server, "resolv.conf"), (switch, "nsswitch.conf"))]
+        self.inside += ["sh", "-c", " && ".join([*mounts, 'exec "$@"']), "sh"]
+
+
+@pytest.fixture
+def silent_name_server():
+    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as s:
+        try:
+            s.bind(("127.53.53.53", 53))
+        except OSError as problem:
+            pytest.skip(f"a name server's port can't be used here: {problem}")
+        yield
+
+
 def test_a_name_that_gets_another_address_is_asked_for_again(simulator, store):
     """libcurl kept the old address, which refused, for a minute."""
-    own = unshare("--mount")
-    hosts = store.directory / "hosts"
-    hosts.write_text("127.0.0.9 server.example\n")
+    names = Names(store.directory, "127.0.0.9 server.example\n")
     simulator.create("pods", 3)
     store.connect(simulator.url.replace("127.0.0.1", "server.example"))
     store.configure(whole("pods"), **QUICK)
-    inside = [*own, "sh", "-c", f'mount --bind {hosts} /etc/hosts && exec "$@"', "sh"]
     daemon = [program("kinf-reflector"), "--config", store.config, "--runtime-dir", store.runtime]
-    reflector = store.process("kinf-reflector", [*inside, *daemon]).start()
+    reflector = store.process("kinf-reflector", [*names.inside, *daemon]).start()
     eventually(lambda: "cluster_unreachable" in reflector.log)
-    hosts.write_text("127.0.0.1 server.example\n")
+    names.hosts.write_text("127.0.0.1 server.example\n")
     begun = time.monotonic()
     eventually(lambda: simulator.requests(verb="list", resource="pods"), 40)
     assert time.monotonic() - begun < 30
+
+
+def test_a_silent_name_server_does_not_stop_a_daemon(simulator, store, silent_name_server):
+    """libcurl waited for its resolver's thread: the reflector did not respond meanwhile, and no
+    client of kinf-serve was answered."""
+    names = Names(store.directory, "127.0.0.1 server.example\n")
+    simulator.create("pods", 3)
+    store.connect(simulator.url.replace("127.0.0.1", "server.example"))
+    store.configure(whole("pods"), **QUICK, timeouts={"connect": "1s"}, serve={"listen": ["unix"], "forward": "on"})
+    run = [program("kinf"), "run", "--config", store.config, "--runtime-dir", store.runtime]
+    supervisor = store.process("kinf-run", [*names.inside, *run]).start()
+    eventually(lambda: store.kinf("wait", "pods", "--timeout", "1s").status == 0)
+    (socket_path,) = store.runtime.glob("kinf-*/serve.sock")
+    client = Client(lambda: UnixConnection(str(socket_path)))
+    names.hosts.write_text("")
+    begun = time.monotonic()
+    eventually(lambda: simulator.drop() or "Resolving timed out" in supervisor.log)  # addresses are kept for a second
+    assert client.ask("/api/v1/configmaps", authorization="Bearer T").status == 503
+    assert len(client.ask("/api/v1/pods").names) == 3
+    store.kinf("reload", check=True)
+    assert time.monotonic() - begun < 60, "it was waited for"
+    names.hosts.write_text("127.0.0.1 server.example\n")
+    store.wait_live("pods")
+    assert supervisor.stop() == 0
 
 
 def close_each(server):
