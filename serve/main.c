@@ -24,6 +24,7 @@
 #include "common/cleanup.h"
 #include "common/daemon/daemon.h"
 #include "common/daemon/faults.h"
+#include "common/daemon/parent.h"
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
@@ -763,13 +764,14 @@ static int main_open_home(struct daemon *daemon, struct home **ret_home)
 		}
 		if (r < 0 && r != ERR_NO_STORE && r != -ENOENT)
 			return r;
-		if (!logged)
+		if (!logged) {
 			LOG(serve_waiting,
 				.error = r < 0 ? err_text(r) : home_lacks_runtime(*ret_home));
+			parent_notify("READY=1"); /* daemon_ready(): when it listens */
+		}
 		logged = true;
 		err_forget();
 		home_close(ret_home);
-		daemon_ready(daemon);
 		daemon_sleep(daemon, WAIT_MS);
 		if (daemon->stop)
 			return err_say(-EINTR, "stopping");

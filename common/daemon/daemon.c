@@ -296,6 +296,9 @@ int daemon_end(struct daemon *d, int error)
 	if (error < 0) {
 		daemon_note_failure(d, d->config, error);
 		status = daemon_complain(d->program, error); /* a failure is one line */
+		/* A right that it had may come back. */
+		if (d->ready && status == PROC_CONFIG)
+			status = PROC_TEMPORARY;
 	} else {
 		stats_set_state(d->stats, "stopped");
 		LOG(daemon_stopped, .daemon = d->program->name, .pid = getpid());

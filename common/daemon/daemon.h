@@ -97,7 +97,8 @@ int daemon_continue_page(struct daemon *daemon, int runtime_fd);
  * another error or the daemon is to stop. */
 bool daemon_await_room(struct daemon *daemon, int r);
 
-/* Sends READY=1 to the service manager, once. */
+/* Sends READY=1 to the service manager, once. A right that is lost from now on ends the daemon with
+ * PROC_TEMPORARY: it had it. */
 void daemon_ready(struct daemon *daemon);
 
 /* Reads signals and commands, checks the supervisor, sets the heartbeat, feeds the watchdog; at

@@ -80,6 +80,24 @@ def test_what_root_left_in_the_store_of_a_user_is_named_at_once(live, part):
     assert f"sudo chown -R 65534 {live.path}" in result.stderr and time.monotonic() - began < 5, result
 
 
+@root
+def test_run_goes_on_when_a_store_that_was_given_to_root_is_given_back(live, simulator):
+    """A daemon in its first life ended `kinf run`, with the status at which services stay stopped."""
+    assert live.supervisor.stop() == 0
+    parts = [live.path, *live.path.rglob("*"), live.runtime]
+    for path in parts:
+        os.chown(path, 65534, 65534)
+    run = [program("kinf"), "run", "--config", live.config, "--runtime-dir", live.runtime]
+    supervisor = live.process("as-nobody", ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", *run]).start()
+    live.wait_live("pods")
+    os.chown(live.in_generation("journal", lambda path: path), 0, 0)
+    supervisor.wait_log("daemon_ended")
+    simulator.touch("pods")
+    os.chown(live.in_generation("journal", lambda path: path), 65534, 65534)
+    live.wait_equal(simulator, "pods")
+    assert supervisor.stop() == 0
+
+
 def test_a_link_that_leads_nowhere_is_named(live):
     link, loop = live.directory / "link", live.directory / "loop"
     link.symlink_to("nothing")

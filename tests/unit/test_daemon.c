@@ -110,6 +110,24 @@ Test(daemon, the_error_that_ends_it_is_in_its_page_and_in_its_exit_status)
 	cr_assert_str_eq(page_left().error, "the store is made of cheese");
 }
 
+static int lack_a_right(struct daemon *daemon)
+{
+	return daemon_end(daemon, err_set(-EROFS, "writing"));
+}
+
+static int lose_a_right(struct daemon *daemon)
+{
+	daemon_ready(daemon);
+	return lack_a_right(daemon);
+}
+
+Test(daemon, a_lost_right_is_no_reason_to_stay_away)
+{
+	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
+	cr_assert_eq(start(lack_a_right), PROC_CONFIG);
+	cr_assert_eq(start(lose_a_right), PROC_TEMPORARY);
+}
+
 static int reload(struct daemon *daemon)
 {
 	open_page(daemon);
