@@ -67,7 +67,7 @@ void session_set_heard(struct session *session)
 	session_touch(session);
 }
 
-/* Returns whether the log gets a network failure of this feed: not when it has those of some
+/* Returns whether the log gets this feed's failure in an outage: not when it has those of some
  * others already. */
 static bool session_enter_outage(struct session *session)
 {
@@ -162,7 +162,9 @@ void session_fail(struct session *session, const struct status *status)
 
 	if (session_watch_is_useless(session, status->kind))
 		session->useless_watch = true;
-	bool many = status->kind == FAILURE_NETWORK && !session_enter_outage(session);
+	/* A restarted API server has none of the RVs of before. */
+	bool outage = status->kind == FAILURE_NETWORK || status->kind == FAILURE_EXPIRED;
+	bool many = outage && !session_enter_outage(session);
 
 	if (many || session->logged_kinds & kind)
 		LOG(feed_failed_again, .feed = name, .kind = kind_name, .state = state,

@@ -4,6 +4,7 @@ daemons go on trying."""
 
 import pytest
 from harness import eventually
+from harness.store import whole
 
 
 def pods(count):
@@ -149,3 +150,22 @@ def test_an_outage_of_many_feeds_is_logged_by_the_first_ones(simulator, store):
     for kind in kinds:
         store.wait_live(kind)
     assert len([line for line in reflector.log.splitlines() if " feed_recovered " in line]) == 3, reflector.log
+
+
+def test_the_expired_versions_of_many_feeds_are_logged_by_the_first_ones(simulator, store):
+    """A restarted API server knows no earlier resourceVersion."""
+    kinds = ["configmaps", "nodes", "pods", "secrets", "services", "namespaces"]
+    for kind in kinds:
+        simulator.create(kind, 2)
+    store.configure(*map(whole, kinds)).daemons()
+    for kind in kinds:
+        store.wait_equal(simulator, kind)
+    reflector = next(p for p in store.processes if "kinf-reflector" in p.name)
+    for kind in kinds:
+        simulator.fault(verb="watch", resource=kind, count=1, status=410, body="too old")
+    simulator.drop()
+    for kind in kinds:
+        simulator.touch(kind)
+        store.wait_equal(simulator, kind)
+    lines = [line for line in reflector.log.splitlines() if " feed_failed " in line]
+    assert len([line for line in lines if 'kind="expired"' in line]) in range(1, 4), reflector.log
