@@ -27,7 +27,7 @@ CONFIG = """\
 store: {at}/store
 cluster: {{kubeconfig: {at}/kubeconfig}}
 feeds:
-- {{resource: pods, indexes: {{node: spec.nodeName}}}}
+- {{resource: pods, indexes: {{node: spec.nodeName, phase: status.phase}}}}
 - {{resource: nodes}}
 - {{resource: configmaps}}
 """
@@ -107,7 +107,7 @@ def measure(build, pods=PODS):
             **{what: {way: world.ask(what, way) for way in WAYS} for what in ("keys", "reads", "lister")},
             "events": world.ask("events", world.control),
         }
-    for what in ("namespace_objects", "index_objects"):
+    for what in ("namespace_objects", "node_objects", "phase_objects"):
         ours, theirs = (figures["reads"][way][what] for way in WAYS)
         if ours != theirs or ours == 0:
             raise RuntimeError(f"{what}: {ours} with the store, {theirs} in the own cache")

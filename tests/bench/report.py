@@ -197,7 +197,8 @@ def add_operators(table, figures):
     add("start of a program that needs keys", *(figures["keys"][way]["ms"] for way in ("kinf", "own")), "ms", 0.05)
     for what, key, bar in (("cached Get, typed, CPU", "get", 2), ("unstructured", "unstructured", 1),
                            (f"List of a namespace of {figures['reads']['own']['namespace_objects']:.0f}", "namespace", 2),
-                           (f"by index and labels, {figures['reads']['own']['index_objects']:.0f} objects", "index", 0.3)):
+                           *((f"by {index} and labels, {figures['reads']['own'][index + '_objects']:.0f} of "
+                              f"{figures['reads']['own'][index + '_pods']:.0f}", index, 0.3) for index in ("node", "phase"))):
         add(what, *(figures["reads"][way][key] for way in ("kinf", "own")), "us", bar)
     for what, key in (("lister's Get, all pods, CPU", "get"), ("lister's Get, 500 pods", "get_again")):
         add(what, *(figures["lister"][way][key] for way in ("kinf", "own")), "us")

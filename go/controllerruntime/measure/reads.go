@@ -35,13 +35,10 @@ func each(fn func(n int) error) float64 {
 	return float64((cpu() - before).Nanoseconds()) / 1000 / float64(n)
 }
 
-// selective returns a selector of one label or two that about ten of the node's pods have.
-func selective(pods []corev1.Pod, node string) client.MatchingLabels {
+// selective returns a selector of one label or two that about ten of the pods have.
+func selective(pods []corev1.Pod) client.MatchingLabels {
 	counts := map[string]int{}
 	for i := range pods {
-		if pods[i].Spec.NodeName != node {
-			continue
-		}
 		for key, value := range pods[i].Labels {
 			counts[key+"="+value]++
 			for other, its := range pods[i].Labels {
@@ -65,6 +62,7 @@ func reads(way string) figures {
 	}
 	c := must(create(config(), cache.Options{}))
 	check(c.IndexField(ctx, &corev1.Pod{}, "node", kinfcache.Path("spec.nodeName")))
+	check(c.IndexField(ctx, &corev1.Pod{}, "phase", kinfcache.Path("status.phase")))
 	go func() { check(c.Start(ctx)) }()
 	c.WaitForCacheSync(ctx)
 	var list corev1.PodList
@@ -74,8 +72,6 @@ func reads(way string) figures {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	pod := func(n int) *corev1.Pod { return &pods[n*7919%len(pods)] }
-	node := pods[slices.IndexFunc(pods, func(p corev1.Pod) bool { return p.Spec.NodeName != "" })].Spec.NodeName
-	labelled := selective(pods, node)
 	result := figures{}
 	result["get"] = each(func(n int) error { return c.Get(ctx, client.ObjectKeyFromObject(pod(n)), &corev1.Pod{}) })
 	result["namespace"] = each(func(n int) error {
@@ -84,12 +80,21 @@ func reads(way string) figures {
 		result["namespace_objects"] = float64(len(found.Items))
 		return err
 	})
-	result["index"] = each(func(int) error {
-		var found corev1.PodList
-		err := c.List(ctx, &found, client.MatchingFields{"node": node}, labelled)
-		result["index_objects"] = float64(len(found.Items))
-		return err
-	})
+	for index, value := range map[string]func(*corev1.Pod) string{
+		"node":  func(p *corev1.Pod) string { return p.Spec.NodeName },
+		"phase": func(p *corev1.Pod) string { return string(p.Status.Phase) },
+	} {
+		of := value(&pods[slices.IndexFunc(pods, func(p corev1.Pod) bool { return value(&p) != "" })])
+		its := slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return value(&p) != of })
+		labelled := selective(its)
+		result[index+"_pods"] = float64(len(its))
+		result[index] = each(func(int) error {
+			var found corev1.PodList
+			err := c.List(ctx, &found, client.MatchingFields{index: of}, labelled)
+			result[index+"_objects"] = float64(len(found.Items))
+			return err
+		})
+	}
 	result["unstructured"] = each(func(n int) error { // last: another informer
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
