@@ -197,7 +197,8 @@ static int bolt_leaf_row(struct bolt *bolt, uint64_t page, const struct bolt_run
 	if (!key.data || !value.data)
 		return bolt_damaged(page, "has a row outside of it");
 	if (!bolt->bucket)
-		return is_bucket ? 0 : bolt->fn(bolt->arg, key, value);
+		return is_bucket ? bolt_damaged(page, "has a bucket where rows are to be")
+				 : bolt->fn(bolt->arg, key, value);
 	return is_bucket && bytes_equal(key, bytes_str(bolt->bucket))
 		       ? bolt_enter(bolt, page, value)
 		       : 0;

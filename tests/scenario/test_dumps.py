@@ -911,6 +911,8 @@ def hostile():
     kind[4 * PAGE + 8] = 16
     yield "a free list", bytes(kind), "page 4 is neither a branch nor a leaf"
     yield "no bucket", cut[:2 * PAGE] + leaf(2, [(b"alarm", b"x" * 40)], bucket=True) + cut[3 * PAGE:], "without the bucket 'key'"
+    within = [(b"alarm", b"\0" * 16 + leaf(0, [])[:16])]
+    yield "copied while etcd runs", cut[:4 * PAGE] + leaf(4, within, bucket=True) + cut[5 * PAGE:], "page 4 has a bucket where rows are"
     yield "no revision", snapshot((b"x", b"y")), "it has a row that is no revision of etcd"
 
 
