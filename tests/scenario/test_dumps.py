@@ -553,6 +553,20 @@ def test_kinf_serve_serves_a_store_that_never_had_daemons(workspace):
         assert nodes.status == 404 and nodes.message.endswith("the imported dump does not have nodes.v1"), nodes.message
 
 
+def test_deprecated_kinds_of_a_dump_have_the_api_servers_warning(workspace):
+    store = workspace.store().configure(whole("pods"), serve={"listen": ["unix"]})
+    kinds = {"ComponentStatus": '299 - "v1 ComponentStatus is deprecated in v1.19+"', "Pod": None,
+             "Endpoints": '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'}
+    objects = [{"apiVersion": "v1", "kind": kind, "metadata": {"name": "a", **({} if kind == "ComponentStatus" else {"namespace": "web"})}}
+               for kind in kinds]
+    (store.directory / "all.json").write_text(json.dumps({"kind": "List", "items": objects}))
+    store.kinf("import", store.directory / "all.json", "--store", store.path, check=True)
+    serve = Serve(store, None)
+    paths = "componentstatuses", "componentstatuses/a", "pods", "endpoints", "namespaces/web/endpoints/a"
+    assert [serve.ask(f"/api/v1/{path}").headers.get("warning") for path in paths] == [
+        kinds[kind] for kind in ("ComponentStatus", "ComponentStatus", "Pod", "Endpoints", "Endpoints")]
+
+
 def test_the_core_group_is_there_without_feeds_of_it(workspace):
     """kubectl looks for the kind List in it."""
     store = workspace.store().configure(whole("pods"), serve={"listen": ["unix"]})
