@@ -11,6 +11,7 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "common/moment.h"
+#include "common/text/timestamp.h"
 #include "reader/past.h"
 
 /* by less, a clock made slower may seem to have been */
@@ -206,6 +207,8 @@ static void daemon_view_explain(
 			"%s runs, but has no status page yet, or one that can't be read", name);
 }
 
+#define IMPORTED "imported from a dump"
+
 /* A feed is live when the reflector runs, has heard of it since it started and reports no error,
  * and the processor keeps the index. Returns the state of a listed feed; if it is not "live", WHY
  * is the reason, or "". */
@@ -219,7 +222,7 @@ static const char *feed_state_listed(const struct status_view *view, const struc
 	*why = '\0';
 	if (!reflector->responding) {
 		if (!reflector->alive && journal_is_imported(&view->meta))
-			(void)snprintf(why, size, "imported from a dump");
+			(void)snprintf(why, size, "%s", IMPORTED);
 		else
 			daemon_view_explain(reflector, "kinf-reflector", why, size);
 		/* Without a page it says nothing of any feed, as when it has just started. */
@@ -333,6 +336,22 @@ static void copy_text(char *to, size_t size, struct bytes text)
 	(void)snprintf(to, size, "%.*s", BYTES_ARG(text));
 }
 
+/* Adds of when the dump is: the time of its newest record. */
+static void feed_date_import(
+	struct kinf_snapshot *snapshot, const struct snapshot_feed *feed, char *why, size_t size)
+{
+	char time[TIMESTAMP_SIZE];
+	struct record record;
+	int r = journal_get(snapshot_journal(snapshot->snapshot),
+		snapshot_journal_txn(snapshot->snapshot), feed->checkpoint.last, &record);
+
+	err_ignore(r < 0 ? r : 0, "it is said without a time then");
+	if (r != FOUND)
+		return;
+	timestamp_seconds(record.time_ns, time);
+	(void)snprintf(why, size, "%s of %s", IMPORTED, time);
+}
+
 static void feed_status(struct kinf_snapshot *snapshot, const struct status_view *view,
 	const struct snapshot_feed *feed, struct kinf_feed_info *ret)
 {
@@ -372,6 +391,8 @@ static void feed_status(struct kinf_snapshot *snapshot, const struct status_view
 	const char *state = feed_state(
 		feed, view, reported ? &row : NULL, lag, ret->last_error, sizeof(ret->last_error));
 	copy_text(ret->state, sizeof(ret->state), bytes_str(state));
+	if (strcmp(ret->last_error, IMPORTED) == 0)
+		feed_date_import(snapshot, feed, ret->last_error, sizeof(ret->last_error));
 }
 
 void feed_explain_unlisted(struct kinf_snapshot *snapshot, const struct snapshot_feed *feed)

@@ -449,6 +449,10 @@ def test_several_dumps_become_history(store):
     assert pods(store, target) == ["pod/anew", "pod/changed", "pod/same"]
     assert store.kinf("get", "cm", "-n", "web", "-o", "name", "--store", target, check=True).stdout == "configmap/left\n", \
         "a kind that a dump lacks stays"
+    os.utime(new, (1_700_000_060, 1_700_000_060))
+    dated = store.directory / "dated"
+    store.kinf("import", new, "--store", dated, check=True)
+    assert "note: pods: offline, imported from a dump of 2023-11-14T22:14:20Z\n" in store.kinf("get", "pods", "-A", "--store", dated, check=True).stderr
     versions = store.kinf("history", "pods", "web/changed", "--store", target, check=True).stdout
     assert "2023-11-14" in versions and "labels" in versions, versions
     assert "DELETED" in store.kinf("history", "pods", "web/gone", "--store", target, check=True).stdout
