@@ -182,6 +182,8 @@ static void fresh_put(const struct mcp_freshness *fresh, uint64_t time_ns, uint6
 		if (info->last_contact_seconds >= 0)
 			buf_printf(out, ", last contact with the API server %.0f s ago",
 				info->last_contact_seconds);
+		else if (*info->last_error)
+			buf_printf(out, ", %s", info->last_error);
 	}
 	buf_str(out, "]\n");
 }

@@ -2,6 +2,7 @@
 """kinf mcp: the protocol of both kinds of revisions, the tools, and hostile input; on stdin and stdout, and over HTTP."""
 
 import json
+import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -299,6 +300,20 @@ def test_a_request_of_http_is_checked(store):
     with ThreadPoolExecutor(12) as pool:
         answers = list(pool.map(lambda _: http.post('{"jsonrpc":"2.0","id":1,"method":"ping"}'), range(24)))
     assert [(answer.status, answer.json["result"]) for answer in answers] == [(200, {})] * 24
+
+
+def test_answers_of_a_dump_have_its_date(workspace):
+    store = workspace.store().configure(whole("pods"))
+    dump = store.directory / "pods.json"
+    dump.write_text(json.dumps({"kind": "PodList", "apiVersion": "v1", "items": [pod("a")]}))
+    os.utime(dump, (1_700_000_000, 1_700_000_000))
+    store.kinf("import", dump, "--store", store.path, check=True)
+    client = Client(store)
+    for tool in ("get", "changes"):
+        head = client.call(tool, resource="pods")[1].partition("\n")[0]
+        assert head.endswith("; pods: offline, imported from a dump of 2023-11-14T22:13:20Z]"), head
+    client.process.stdin.close()
+    assert client.process.wait(20) == 0
 
 
 def test_without_daemons_the_answers_say_so(client, store):
