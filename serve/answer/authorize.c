@@ -8,6 +8,13 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 
+/* Returns true if the request is a watch by its path, /watch/...: the API server decides on it
+ * without its selectors. */
+static bool authorize_by_path(const struct answer_request *request)
+{
+	return request->path.is_watch && !request->path.is_named;
+}
+
 /* Appends the name of the object: the path's, or the only one of a list's or watch's field
  * selector. Roles with resourceNames allow such a list. */
 static void authorize_put_object(const struct answer_request *request, struct buf *out)
@@ -15,7 +22,7 @@ static void authorize_put_object(const struct answer_request *request, struct bu
 	const struct api_path *path = &request->path;
 	struct bytes name = bytes_str(path->name);
 
-	if (!name.size && answer_is_read(request))
+	if (!name.size && answer_is_read(request) && !authorize_by_path(request))
 		name = selector_value(request->options.fields, "metadata.name");
 	if (path->kind != API_PATH_RESOURCE || bytes_equal(name, BYTES_LIT(".")) ||
 		bytes_equal(name, BYTES_LIT("..")) ||
@@ -25,13 +32,16 @@ static void authorize_put_object(const struct answer_request *request, struct bu
 	buf_bytes_put(out, name);
 }
 
-/* Returns the namespace of the request. A namespace is in itself: roles there allow to read it. */
+/* Returns the namespace of the request. A namespace is in itself: roles there allow to read it. So
+ * is, to the API server, any object of a resource of that name, unless the path has a namespace. */
 static const char *authorize_scope(const struct answer_request *request, const char *object)
 {
 	const struct api_path *path = &request->path;
 	bool is_list = request->verb != ANSWER_GET && !path->is_watch;
 
-	return strcmp(path->resource, "namespaces") == 0 && !is_list ? object : path->namespace_;
+	return strcmp(path->resource, "namespaces") == 0 && !*path->namespace_ && !is_list
+		       ? object
+		       : path->namespace_;
 }
 
 static int authorize_denied(struct answer_request *request)
@@ -115,7 +125,9 @@ void answer_authorize_again(struct answer_request *request, auth_decided_fn *fn)
 	const struct api_path *path = &request->path;
 	bool is_resource = path->kind == API_PATH_RESOURCE;
 	CLEANUP(buf_release) struct buf whole = BUF_INIT, text = BUF_INIT;
-	struct selector *labels = request->options.labels, *fields = request->options.fields;
+	bool by_path = authorize_by_path(request);
+	struct selector *labels = by_path ? NULL : request->options.labels;
+	struct selector *fields = by_path ? NULL : request->options.fields;
 
 	if (!is_resource)
 		buf_bytes_put(&whole, request->x->path);

@@ -279,7 +279,7 @@ def requests(rv):
     for name, path in {"get": MAPS + "/m1", "get-other": MAPS + "/m2", "list": MAPS + q(fieldSelector="metadata.name=m1"), "list-other": MAPS + q(fieldSelector="metadata.name=m2"),
                        "list-not": MAPS + q(fieldSelector="metadata.name!=m1"), "list-slash": MAPS + q(fieldSelector="metadata.name=m1/x"), "list-all": "/api/v1/configmaps" + q(fieldSelector="metadata.name=m1"),
                        "watch": MAPS + q(fieldSelector="metadata.name=m1", watch=1, resourceVersion=0, timeoutSeconds=1), "watch-other": MAPS + q(fieldSelector="metadata.name=m2", watch=1),
-                       "watch-prefix": one + "m1" + q(resourceVersion=0, timeoutSeconds=1), "watch-prefix-other": one + "m2", "namespace": f"/api/v1/namespaces/{A}",
+                       "watch-prefix": one + "m1" + q(resourceVersion=0, timeoutSeconds=1), "watch-prefix-other": one + "m2", "watch-prefix-selected": one[:-1] + q(fieldSelector="metadata.name=m1"), "namespace": f"/api/v1/namespaces/{A}",
                        "namespace-other": f"/api/v1/namespaces/{B}", "namespaces": "/api/v1/namespaces", "namespaces-one": "/api/v1/namespaces" + q(fieldSelector=f"metadata.name={A}"),
                        "namespace-watch": f"/api/v1/watch/namespaces/{A}", "log": PODS + "/p1/log"}.items():
         found[f"viewer-one-{name}"] = (path, {"authorization": "viewer"})

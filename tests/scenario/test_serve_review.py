@@ -126,6 +126,8 @@ def test_a_right_to_one_name_lets_lists_and_watches_of_it(review):
     assert (denied.status, denied.json["details"]) == (403, {"name": "p2", "kind": "pods"})
     for selector in ("metadata.name!%3Dp1", "spec.nodeName%3Dp1", "metadata.name%3Dp1/x", "metadata.namespace%3Dweb"):
         assert review.ask(f"{PODS}?fieldSelector={selector}", token="T3").status == 403, selector
+    by_path = review.ask("/api/v1/watch/namespaces/web/pods?fieldSelector=metadata.name%3Dp1&timeoutSeconds=1", token="T3")
+    assert by_path.status == 403, "to the API server such a watch has no selectors"
     log = review.ask(PODS + "/p2/log", token="T3")
     assert log.message == 'pods "p2" is forbidden: User "u3" cannot get resource "pods/log" in API group "" in the namespace "web"'
 
@@ -137,6 +139,9 @@ def test_a_namespace_is_in_itself(review):
     assert denied.message == 'namespaces "shop" is forbidden: User "u3" cannot get resource "namespaces" in API group "" in the namespace "shop"'
     denied = review.ask("/api/v1/namespaces", token="T3")
     assert denied.message == 'namespaces is forbidden: User "u3" cannot list resource "namespaces" in API group "" at the cluster scope'
+    denied = review.ask("/apis/example.com/v1/namespaces/shop/namespaces/web", token="T3")
+    assert denied.message == \
+        'namespaces.example.com "web" is forbidden: User "u3" cannot get resource "namespaces" in API group "example.com" in the namespace "shop"'
 
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
