@@ -308,6 +308,28 @@ static int route_find_feed(struct answer_request *request)
 	return buf_error(&request->key);
 }
 
+/* An aggregated API server decides for itself, and may show each user other objects: with the
+ * modes that give clients the API server's rights, the cache does not answer for it. Returns: 0;
+ * 404; 503; errors. */
+static int route_check_server(struct answer_request *request)
+{
+	int auth = request->x->peer->auth;
+	int r = auth == CONFIG_AUTH_SELF || auth == CONFIG_AUTH_REVIEW
+			? answer_is_aggregated(request)
+			: 0;
+
+	if (r == AGAIN)
+		return api_status_starting(&request->status);
+	if (r != 1)
+		return r;
+	api_status_unknown_path(&request->status);
+	buf_printf(&request->status.message,
+		": with this serve.auth kinf-serve does not answer for %s.%s: an aggregated API "
+		"server may decide otherwise than the API server",
+		request->path.version, request->path.group);
+	return 404;
+}
+
 static int route_prepare(struct answer_request *request)
 {
 	struct api_path *path = &request->path;
@@ -321,6 +343,8 @@ static int route_prepare(struct answer_request *request)
 	if (r)
 		return r;
 	r = route_find_feed(request);
+	if (r == 0)
+		r = route_check_server(request);
 	if (r)
 		return r;
 	const struct feed_definition *d = &request->feed->definition;

@@ -9,6 +9,7 @@
 #include "common/err.h"
 #include "common/hash.h"
 #include "common/value/custom.h"
+#include "common/value/selector.h"
 #include "common/value/value.h"
 #include "serve/api/api_kinds.h"
 #include "serve/api/api_object.h"
@@ -52,7 +53,30 @@ static int encode_custom_part(struct catalog_feed *feed, const struct record *de
 	return 0;
 }
 
-int answer_custom(struct answer_request *request, enum answer_custom_part part, struct buf *out)
+/* Finds the object NAME of a resource of the cluster for RECORD, valid until
+ * answer_release_snapshot(). Returns: FOUND; NOT_FOUND; END: no feed has been listed that would have
+ * it; errors. */
+static int encode_find(struct answer_worker *worker, const struct coverage_request *wanted,
+	const char *name, struct record *record)
+{
+	struct catalog *catalog = worker->answer->catalog;
+	struct catalog_feed *feed = NULL;
+	enum coverage_answer answer;
+	bool known;
+
+	if (catalog_find(catalog, wanted, &feed, &answer, &known) != FOUND)
+		return END;
+	catalog_lock(catalog);
+	bool listed = feed->timeline.visible != 0;
+	catalog_unlock(catalog);
+	int r = listed ? answer_take_snapshot(worker) : END;
+	if (r == 0)
+		r = snapshot_get(worker->snapshot, feed->id, bytes_str(name), record);
+	catalog_release(&feed);
+	return r;
+}
+
+static int encode_find_definition(struct answer_request *request, struct record *record)
 {
 	const struct feed_definition *d = &request->feed->definition;
 	const struct coverage_request wanted = {.group = "apiextensions.k8s.io",
@@ -60,24 +84,59 @@ int answer_custom(struct answer_request *request, enum answer_custom_part part, 
 		.resource = "customresourcedefinitions",
 		.namespace_ = "",
 		.name = ""};
-	struct answer_worker *worker = request->worker;
-	struct catalog_feed *feed = NULL;
-	enum coverage_answer answer;
-	struct record record;
 	char name[512];
-	bool known;
 
-	if (catalog_find(worker->answer->catalog, &wanted, &feed, &answer, &known) != FOUND)
-		return 0;
 	(void)snprintf(name, sizeof(name), "%s.%s", d->resource, d->group);
-	int r = answer_take_snapshot(worker);
-	if (r == 0)
-		r = snapshot_get(worker->snapshot, feed->id, bytes_str(name), &record);
+	return encode_find(request->worker, &wanted, name, record);
+}
+
+int answer_custom(struct answer_request *request, enum answer_custom_part part, struct buf *out)
+{
+	struct record record;
+	int r = encode_find_definition(request, &record);
+
 	if (r == FOUND)
 		r = encode_custom_part(request->feed, &record, part, out);
-	answer_release_snapshot(worker);
-	catalog_release(&feed);
+	answer_release_snapshot(request->worker);
 	return r < 0 ? r : buf_error(out);
+}
+
+/* Returns 1 if the APIService of the request's version names a server, 0 if it names none; as
+ * encode_find() if there is none. */
+static int encode_is_of_service(struct answer_request *request, int *ret_found)
+{
+	CLEANUP(selector_free) struct selector *service = NULL;
+	const struct feed_definition *d = &request->feed->definition;
+	const struct coverage_request wanted = {.group = "apiregistration.k8s.io",
+		.version = "v1",
+		.resource = "apiservices",
+		.namespace_ = "",
+		.name = ""};
+	struct record record;
+	char name[512];
+
+	(void)snprintf(name, sizeof(name), "%s.%s", d->version, d->group);
+	*ret_found = encode_find(request->worker, &wanted, name, &record);
+	if (*ret_found != FOUND)
+		return 0;
+	int r = selector_parse_fields("spec.service.name!=", &service);
+	return r < 0 ? r : selector_match(service, record.body);
+}
+
+int answer_is_aggregated(struct answer_request *request)
+{
+	struct record record;
+	int found;
+
+	if (custom_is_builtin_group(request->feed->definition.group))
+		return 0;
+	int r = encode_is_of_service(request, &found);
+	if (found == NOT_FOUND || found == END) {
+		found = encode_find_definition(request, &record);
+		r = found == NOT_FOUND;
+	}
+	answer_release_snapshot(request->worker);
+	return found < 0 || found == AGAIN ? found : r;
 }
 
 int answer_form_check(struct answer_request *request)

@@ -22,6 +22,11 @@ enum answer_custom_part {
 /* Appends PART. Appends nothing without a feed of definitions. */
 int answer_custom(struct answer_request *request, enum answer_custom_part part, struct buf *out);
 
+/* Returns 1 if the API server passes requests for the resource on to another one (an aggregated
+ * API); 0: it does not, or this is not known without feeds of apiservices and definitions;
+ * AGAIN; errors. */
+int answer_is_aggregated(struct answer_request *request);
+
 /* Checks the form, and the includeObject of a table. Returns: 0; 406, 400. */
 int answer_form_check(struct answer_request *request);
 /* Checks the form of a watch, and makes the printer of tables. Returns: 0; 406, 400; errors. */

@@ -24,6 +24,10 @@ USERS = {
     "T2": {"username": "u2", "groups": ["system:authenticated"]},
     "T3": {"username": "u3", "groups": ["system:authenticated"]},
 }
+KINDS = [("apiregistration.k8s.io", "apiservices", "APIService"),
+         ("apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition"),
+         ("served.example.com", "projects", "Project"), ("own.example.com", "things", "Thing"),
+         ("defined.example.com", "wares", "Ware"), ("unknown.example.com", "gauges", "Gauge")]
 
 
 class Reviewed:
@@ -35,23 +39,33 @@ class Reviewed:
             self.simulator.put("pods", pod(f"p{i}", "web"))
         self.simulator.put("secrets", {"metadata": {"name": "s", "namespace": "web"}})
         self.simulator.put("namespaces", {"metadata": {"name": "web"}})
+        for group, resource, kind in KINDS:
+            self.simulator.add_kind(group=group, version="v1", resource=resource, kind=kind, namespaced=False)
+        self.simulator.put("apiservices", {"metadata": {"name": "v1.served.example.com"}, "spec": {"service": {"name": "x", "namespace": "y"}}})
+        self.simulator.put("apiservices", {"metadata": {"name": "v1.own.example.com"}, "spec": {"group": "own.example.com"}})
+        self.simulator.put("customresourcedefinitions", {"metadata": {"name": "wares.defined.example.com"}})
+        for resource in ("projects", "things", "wares", "gauges"):
+            self.simulator.put(resource, {"metadata": {"name": "o"}})
         self.api = ApiServer(self.simulator)
         self.api.decide = self.decide
         self.api.packs = True
         workspace.started.append(self.api)
         # Of all objects; of one, in a namespace.
-        self.rights = {("u1", "pods"), ("cn", "pods"), ("u1", "secrets"), ("u3", "pods", "web", "p1"), ("u3", "namespaces", "web", "web")}
+        self.rights = {*(("u1", resource) for _, resource, _ in KINDS), ("u1", "pods"), ("cn", "pods"), ("u1", "secrets"), ("u3", "pods", "web", "p1"), ("u3", "namespaces", "web", "web")}
         self.store = workspace.store(settings["auth"])
         self.authority = Authority(self.store.directory, "clients")
         self.own = workspace.directory / "own-token"
         self.own.write_text("OWN\n")
         self.store.connect(self.api.url)
         self.settings = {"listen": ["unix", "127.0.0.1:0"], "tls": {"clientCA": str(self.authority.ca)}, "mcp": "on", **settings}
-        self.store.configure(whole("pods"), whole("secrets"), whole("namespaces"), serve=self.settings)
+        self.store.configure(whole("pods"), whole("secrets"), whole("namespaces"),
+                             *(whole(f"{resource}.{group}") for group, resource, _ in KINDS), serve=self.settings)
         self.store.daemons()
         self.store.wait_synced("pods")
         self.store.wait_synced("secrets")
         self.store.wait_synced("namespaces")
+        for group, resource, _ in KINDS:
+            self.store.wait_synced(f"{resource}.{group}")
         self.serve = Serve(self.store, self.simulator)
 
     def decide(self, kind, authorization, spec):
@@ -142,6 +156,18 @@ def test_a_namespace_is_in_itself(review):
     denied = review.ask("/apis/example.com/v1/namespaces/shop/namespaces/web", token="T3")
     assert denied.message == \
         'namespaces.example.com "web" is forbidden: User "u3" cannot get resource "namespaces" in API group "example.com" in the namespace "shop"'
+
+
+def test_an_aggregated_api_server_decides_for_itself(review, allow):
+    """It may show each user other objects. Its APIService names it, or no definition has its resource."""
+    paths = [f"/apis/{group}/v1/{resource}" for group, resource, _ in KINDS[2:]]
+    assert [review.ask(path, token="T1").status for path in paths] == [404, 200, 200, 404]
+    assert [review.ask(path, token="T2").status for path in paths] == [403] * 4
+    for path in (paths[0] + "/o", paths[0] + "?watch=1&resourceVersion=0&timeoutSeconds=1"):
+        denied = review.ask(path, token="T1")
+        assert (denied.status, "an aggregated API server may decide otherwise" in denied.message) == (404, True), path
+    # Rules are not the API server's rights.
+    assert [allow.ask(path, name="x", organizations=("readers",)).status for path in paths] == [200] * 4
 
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
