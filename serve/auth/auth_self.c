@@ -707,21 +707,28 @@ void auth_self_decide(struct auth_self *self, struct exchange *x, const struct a
 			x->peer->n_organizations || *x->peer->common_name
 				? "certificates are not recognized here; use a token"
 				: ""};
-	/* A probe has the name: without it, it would be a list. */
 	bool probe = auth_impersonates(x);
+	bool secrets = strcmp(a->resource, "secrets") == 0;
+	/* A probe has the name: without it, it would be a list. A Secret's question has it, because
+	 * a webhook that denies one of them need not know a get without a name: no request is one.
+	 */
+	bool named = probe || secrets;
 	bool good = known && pending &&
-		    question_make(&first, x, a, probe ? QUESTION_PROBE : QUESTION_UNNAMED);
+		    question_make(&first, x, a,
+			    probe   ? QUESTION_PROBE
+			    : named ? QUESTION_NAMED
+				    : QUESTION_UNNAMED);
 	if (good) {
 		*pending = (struct auth_pending){.self = self,
 			.worker = x->worker,
 			.fn = fn,
 			.context = context,
-			.secrets = strcmp(a->resource, "secrets") == 0,
+			.secrets = secrets,
 			.discovery = a->discovery,
 			.second.bytes = BUF_SECRET};
 		pending->has_second =
-			!probe && *a->name && question_make(&pending->second, x, a, QUESTION_NAMED);
-		good = probe || !*a->name || pending->has_second;
+			!named && *a->name && question_make(&pending->second, x, a, QUESTION_NAMED);
+		good = named || !*a->name || pending->has_second;
 	}
 	if (first.headers_size > QUESTION_HEADERS_MAX)
 		decision = (struct auth_decision){

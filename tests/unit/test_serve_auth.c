@@ -270,6 +270,24 @@ Test(serve_auth, denied_without_the_name_is_asked_with_it)
 	cr_assert_eq(api_stub_count(stub), 4);
 }
 
+Test(serve_auth, a_secret_is_only_asked_for_by_its_name)
+{
+	struct auth_attributes get = list_pods;
+
+	get.verb = "get";
+	get.resource = "secrets";
+	get.name = "a";
+	review("{\"allowed\":true}");
+	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_ALLOWED);
+	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_ALLOWED);
+	cr_assert_eq(api_stub_count(stub), 1);
+	review("{\"denied\":true,\"reason\":\"by a webhook\"}");
+	get.name = "b";
+	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_DENIED);
+	get.name = "a";
+	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_ALLOWED, "it is kept");
+}
+
 Test(serve_auth, without_a_token_nobody_is_asked)
 {
 	review("{\"allowed\":true}");
