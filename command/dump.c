@@ -69,26 +69,21 @@ static int dump_section(struct dump *dump, size_t section)
 
 /* ---- selection ---------------------------------------------------------- */
 
-struct feed_search {
-	struct dump *dump;
-	const char *name;
-};
-
-static int dump_match_feed(void *arg, const struct feed_definition *definition,
-	const struct feed_checkpoint *checkpoint)
+static int dump_select_feeds(struct dump *dump, const char *name)
 {
-	struct feed_search *search = arg;
-	char id[16];
+	CLEANUP(feed_walk_release) struct feed_walk walk = {dump->journal, dump->journal_txn};
+	int r = 0;
 
-	(void)checkpoint;
-	(void)snprintf(id, sizeof(id), "%u", definition->id);
-	if (strcmp(definition->name, search->name) != 0 &&
-		!feed_definition_is_called(definition, search->name) &&
-		strcmp(id, search->name) != 0)
-		return 0;
-	struct dump *dump = search->dump;
-	return ARRAY_ADD(
-		dump->feeds, dump->n_feeds, dump->feeds_room, definition->id, "the list of feeds");
+	while (r == 0 && (r = dump_next_feed(dump, &walk)) == FOUND) {
+		char id[16];
+
+		(void)snprintf(id, sizeof(id), "%u", walk.definition.id);
+		if (strcmp(walk.definition.name, name) == 0 ||
+			feed_definition_is_called(&walk.definition, name) || strcmp(id, name) == 0)
+			r = ARRAY_ADD(dump->feeds, dump->n_feeds, dump->feeds_room,
+				walk.definition.id, "the list of feeds");
+	}
+	return r == END ? 0 : r;
 }
 
 int dump_pass_damage(int r)
@@ -210,7 +205,6 @@ static int dump_run(struct dump *dump, const struct config_flags *flags, const c
 	char **names, size_t n)
 {
 	struct dump_source source = {0};
-	struct feed_search search = {dump, feed};
 	struct err_kept why;
 
 	bool is_whole = command_open(flags, &source.kinf) == 0; /* else it has printed why */
@@ -222,10 +216,8 @@ static int dump_run(struct dump *dump, const struct config_flags *flags, const c
 		return PROC_FAILED;
 	}
 	/* A removed feed can be selected while the journal has anything of it. */
-	if (r == 0 && feed && dump->journal)
-		r = journal_each_feed(dump->journal, dump->journal_txn, dump_match_feed, &search);
-	else if (r == 0 && feed && dump->salvage)
-		r = salvage_each_feed(dump->salvage, dump_match_feed, &search);
+	if (r == 0 && feed)
+		r = dump_select_feeds(dump, feed);
 	if (r == 0 && feed && !dump->n_feeds)
 		r = err_say(ERR_NO_FEED, "no feed '%s'; 'kinf dump feeds' lists them", feed);
 	for (size_t i = 0; r == 0 && i < (n ? n : ARRAY_SIZE(dump_sections)); i++)

@@ -56,6 +56,9 @@ int dump_body(struct dump *dump, struct bytes body);
 /* Ends the row and writes it to stdout. */
 int dump_end(struct dump *dump);
 
+/* Steps WALK to the next feed of the journal, or of those found in its pages. FOUND, END. */
+int dump_next_feed(const struct dump *dump, struct feed_walk *walk);
+
 /* Salvages the rest of the journal from its pages, once, and reports it; `salvage` is NULL without
  * it. */
 void dump_salvage(struct dump *dump);

@@ -28,13 +28,11 @@ static int dump_passed(struct dump *dump, uint32_t feed)
 	return r < 0 ? r : 0;
 }
 
-static int dump_feed(void *arg, const struct feed_definition *d, const struct feed_checkpoint *c)
+static int dump_feed(
+	struct dump *dump, const struct feed_definition *d, const struct feed_checkpoint *c)
 {
-	struct dump *dump = arg;
 	struct index_feed feed;
 
-	if (!dump_wants_feed(dump, d->id))
-		return 0;
 	dump_begin(dump, "feed");
 	dump_number(dump, "id", d->id);
 	dump_text(dump, "name", bytes_str(d->name));
@@ -75,11 +73,22 @@ static int dump_feed(void *arg, const struct feed_definition *d, const struct fe
 	return r < 0 ? r : dump_passed(dump, d->id);
 }
 
-int dump_feeds(struct dump *dump)
+int dump_next_feed(const struct dump *dump, struct feed_walk *walk)
 {
 	if (dump->journal)
-		return journal_each_feed(dump->journal, dump->journal_txn, dump_feed, dump);
-	return dump->salvage ? salvage_each_feed(dump->salvage, dump_feed, dump) : 0;
+		return feed_walk_next(walk);
+	return dump->salvage ? salvage_next_feed(dump->salvage, walk) : END;
+}
+
+int dump_feeds(struct dump *dump)
+{
+	CLEANUP(feed_walk_release) struct feed_walk walk = {dump->journal, dump->journal_txn};
+	int r = 0;
+
+	while (r == 0 && (r = dump_next_feed(dump, &walk)) == FOUND)
+		if (dump_wants_feed(dump, walk.definition.id))
+			r = dump_feed(dump, &walk.definition, &walk.checkpoint);
+	return r == END ? 0 : r;
 }
 
 /* ---- the log ------------------------------------------------------------ */

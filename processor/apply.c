@@ -357,23 +357,18 @@ static int apply_list_end(
 
 /* ---- records ------------------------------------------------------------ */
 
-static int apply_added_feed(void *arg, const struct feed_definition *definition,
-	const struct feed_checkpoint *checkpoint)
-{
-	struct index_feed row = {.feed = definition->id};
-
-	(void)checkpoint;
-	return apply_add_feed(arg, &row, definition);
-}
-
 static int apply_feed_added(struct apply *apply, struct txn *txn, const struct record *record)
 {
-	const struct feed_definition removed = {
-		.id = record->feed, .name = "", .group = "", .version = "", .resource = ""};
-	int r = journal_one_feed(apply->journal, txn, record->feed, apply_added_feed, apply);
+	CLEANUP(buf_release) struct buf texts = BUF_INIT;
+	const struct index_feed row = {.feed = record->feed};
+	struct feed_definition definition;
+	int r = journal_feed_definition(txn, record->feed, &texts, &definition);
 
 	if (r == NOT_FOUND) /* removed since: its FEED_REMOVED follows */
-		r = apply_added_feed(apply, &removed, NULL);
+		definition = (struct feed_definition){
+			.id = record->feed, .name = "", .group = "", .version = "", .resource = ""};
+	if (r >= 0)
+		r = apply_add_feed(apply, &row, &definition);
 	if (r < 0)
 		return r;
 	apply->feed_changes++;

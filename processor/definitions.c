@@ -153,13 +153,9 @@ static int definitions_add_wanted(void *arg, uint32_t feed, const char *name, co
 
 /* Compares a feed of the configuration. A feed no longer in it keeps its definitions until the
  * reflector removes it. */
-static int definitions_compare_feed(void *arg, const struct feed_definition *definition,
-	const struct feed_checkpoint *checkpoint)
+static int definitions_compare_feed(struct comparison *c, const struct feed_definition *definition)
 {
-	struct comparison *c = arg;
 	struct index_feed row;
-
-	(void)checkpoint;
 	int r = index_feed(c->d->index, c->txn, definition->id, &row);
 	if (r < 0)
 		return r;
@@ -207,6 +203,7 @@ static int definitions_change(const struct comparison *c)
 static int definitions_compare(struct definitions *d, struct txn *journal_txn)
 {
 	CLEANUP(definitions_comparison_release) struct comparison c = {.d = d};
+	CLEANUP(feed_walk_release) struct feed_walk walk = {d->journal, journal_txn};
 	int r = txn_begin_read(index_env(d->index), &c.txn);
 
 	if (!r)
@@ -214,9 +211,13 @@ static int definitions_compare(struct definitions *d, struct txn *journal_txn)
 	if (!r && c.held.n)
 		qsort(c.held.items, c.held.n, sizeof(*c.held.items), definitions_by_feed);
 	if (!r)
-		r = journal_each_feed(d->journal, journal_txn, definitions_compare_feed, &c);
+		while ((r = feed_walk_next(&walk)) == FOUND) {
+			r = definitions_compare_feed(&c, &walk.definition);
+			if (r < 0)
+				return r;
+		}
 	txn_abort(&c.txn); /* before the writing one; not needed any more */
-	return r ? r : definitions_change(&c);
+	return r < 0 ? r : definitions_change(&c);
 }
 
 int definitions_sync(struct definitions *d, struct intake *intake)

@@ -224,41 +224,32 @@ static int pair_start_publishing(struct pair *pair)
 }
 
 struct readiness {
-	struct pair *pair;
-	struct txn *txn; /* of the index */
-	size_t n, ready;
+	size_t n, ready; /* feeds */
 };
-
-static int pair_count_feed(void *arg, const struct feed_definition *definition,
-	const struct feed_checkpoint *checkpoint)
-{
-	struct readiness *readiness = arg;
-	struct index_feed row = {0};
-
-	if (checkpoint->phase == FEED_REMOVED)
-		return 0;
-	int r = index_feed(readiness->pair->index, readiness->txn, definition->id, &row);
-	bool failed = checkpoint->phase == FEED_FORBIDDEN || checkpoint->phase == FEED_GONE ||
-		      checkpoint->phase == FEED_ERROR;
-	readiness->n++;
-	readiness->ready += failed || (r == FOUND && row.listed);
-	return r < 0 ? r : 0;
-}
 
 /* Counts the feeds of the new journal, and those that were listed once or can't be. */
 static int pair_count_ready(struct pair *pair, struct readiness *ret_readiness)
 {
+	CLEANUP(feed_walk_release) struct feed_walk walk = {pair->journal};
 	CLEANUP(txn_abort) struct txn *index_view = NULL;
-	struct txn *txn;
-	int r = intake_view(pair->intake, &txn);
+	int r = intake_view(pair->intake, &walk.txn);
 
+	*ret_readiness = (struct readiness){0};
 	if (!r)
 		r = txn_begin_read(index_env(pair->index), &index_view);
-	struct readiness readiness = {.pair = pair, .txn = index_view};
-	if (!r)
-		r = journal_each_feed(pair->journal, txn, pair_count_feed, &readiness);
-	*ret_readiness = readiness;
-	return r;
+	while (r >= 0 && (r = feed_walk_next(&walk)) == FOUND) {
+		struct index_feed row = {0};
+
+		if (walk.checkpoint.phase == FEED_REMOVED)
+			continue;
+		r = index_feed(pair->index, index_view, walk.definition.id, &row);
+		bool failed = walk.checkpoint.phase == FEED_FORBIDDEN ||
+			      walk.checkpoint.phase == FEED_GONE ||
+			      walk.checkpoint.phase == FEED_ERROR;
+		ret_readiness->n++;
+		ret_readiness->ready += failed || (r == FOUND && row.listed);
+	}
+	return r < 0 ? r : 0;
 }
 
 /* Returns the journal's age. It is not trimmed while readers wait: its first readable record has

@@ -193,16 +193,13 @@ static int rebuild_define_old(void *arg, const struct index_definition *old)
 					 : apply_define(b->apply, old->feed, old->name, old->paths);
 }
 
-static int rebuild_enter_feed(void *arg, const struct feed_definition *definition,
+static int rebuild_enter_feed(struct builder *b, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
-	struct builder *b = arg;
 	struct index_feed row = {.feed = definition->id,
 		.listed = checkpoint->first_list,
 		.list_begin = checkpoint->list_begin};
 
-	if (checkpoint->phase == FEED_REMOVED)
-		return 0;
 	index_feed_set_rv(&row, checkpoint->rv); /* still from before an open list */
 	int r = apply_add_feed(b->apply, &row, definition);
 	/* An unconfigured feed keeps its definitions, as in definitions_sync(). */
@@ -216,10 +213,13 @@ static int rebuild_enter_feed(void *arg, const struct feed_definition *definitio
 
 static int rebuild_enter_all(struct builder *b)
 {
+	CLEANUP(feed_walk_release) struct feed_walk walk = {b->journal, b->txn};
 	int r = index_begin(b->index);
 
-	if (!r)
-		r = journal_each_feed(b->journal, b->txn, rebuild_enter_feed, b);
+	while (!r && (r = feed_walk_next(&walk)) == FOUND)
+		if (walk.checkpoint.phase != FEED_REMOVED)
+			r = rebuild_enter_feed(b, &walk.definition, &walk.checkpoint);
+	r = r == END ? 0 : r;
 	/* Last: until then `taken = horizon` keeps the journal from being trimmed. */
 	if (!r)
 		r = index_set_taken(b->index, b->meta.next_seq - 1);

@@ -19,26 +19,24 @@
 
 /* ---- life --------------------------------------------------------------- */
 
-struct feeds_load {
-	struct feeds *feeds;
-	int result;
-};
-
 /* Makes every stored feed a retired one at first; feeds_configure() takes its own back. */
-static int feeds_load_one(void *arg, const struct feed_definition *definition,
-	const struct feed_checkpoint *checkpoint)
+static int feeds_load(struct feeds *feeds, struct txn *txn)
 {
-	struct feeds_load *load = arg;
-	struct configured_feed none = {.session = NULL};
+	CLEANUP(feed_walk_release) struct feed_walk walk = {feeds->journal, txn};
+	int r = 0;
 
-	if (checkpoint->phase == FEED_REMOVED)
-		return 0;
-	load->result =
-		session_new(&load->feeds->shared, definition, checkpoint, PAGE_SIZE, &none.session);
-	if (load->result >= 0)
-		load->result = retired_add(load->feeds, &none);
-	session_free(&none.session);
-	return load->result < 0;
+	while (r >= 0 && (r = feed_walk_next(&walk)) == FOUND) {
+		struct configured_feed none = {.session = NULL};
+
+		if (walk.checkpoint.phase == FEED_REMOVED)
+			continue;
+		r = session_new(&feeds->shared, &walk.definition, &walk.checkpoint, PAGE_SIZE,
+			&none.session);
+		if (r >= 0)
+			r = retired_add(feeds, &none);
+		session_free(&none.session);
+	}
+	return r < 0 ? r : 0;
 }
 
 static int feeds_on_list_end(void *arg, struct session *session)
@@ -51,7 +49,6 @@ int feeds_new(
 	struct journal *journal, const struct session_shared *shared, struct feeds **ret_feeds)
 {
 	CLEANUP(feeds_free) struct feeds *feeds = calloc(1, sizeof(*feeds));
-	struct feeds_load load = {.feeds = feeds};
 	struct txn *txn;
 
 	if (!feeds)
@@ -71,12 +68,12 @@ int feeds_new(
 	int r = txn_begin_read(journal_env(journal), &txn);
 	if (r < 0)
 		return r;
-	r = journal_each_feed(journal, txn, feeds_load_one, &load);
+	r = feeds_load(feeds, txn);
 	if (r >= 0)
 		r = order_load(feeds, txn);
 	txn_abort(&txn);
-	if (r < 0 || load.result < 0)
-		return r < 0 ? r : load.result;
+	if (r < 0)
+		return r;
 	*ret_feeds = TAKE(feeds);
 	return 0;
 }

@@ -185,10 +185,9 @@ static struct catalog_feed *catalog_by_id(const struct catalog *c, uint32_t id)
 }
 
 /* Adds a new feed, or refreshes a known one. Ids only grow. */
-static int catalog_take_definition(void *argument, const struct feed_definition *definition,
+static int catalog_take_definition(struct catalog *c, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
-	struct catalog *c = argument;
 	char name[EARLIER_NAME];
 
 	struct catalog_feed *feed = catalog_by_id(c, definition->id);
@@ -299,12 +298,6 @@ static int catalog_read_log(
 	return r == END ? 0 : r;
 }
 
-struct catalog_settling {
-	struct catalog *catalog;
-	uint64_t end;
-	bool any;
-};
-
 /* Settles T at END, with the RV of the last entry up to there. */
 static void catalog_settle_past(
 	struct timeline *t, const struct feed_checkpoint *checkpoint, uint64_t end)
@@ -317,46 +310,50 @@ static void catalog_settle_past(
 	timeline_settle(t, &then, end);
 }
 
-static int catalog_settle_one(void *argument, const struct feed_definition *definition,
-	const struct feed_checkpoint *checkpoint)
+/* Settles FEED at END. Returns whether a client can see it. */
+static bool catalog_settle_one(const struct catalog *c, struct catalog_feed *feed,
+	const struct feed_checkpoint *checkpoint, uint64_t end)
 {
-	struct catalog_settling *settling = argument;
-	struct catalog_feed *feed = catalog_by_id(settling->catalog, definition->id);
-
-	if (!feed || checkpoint->phase == FEED_REMOVED)
-		return 0;
-	feed->settled = true;
 	struct timeline *t = &feed->timeline;
 	timeline_rv newest = t->newest;
 	bool was_listed = t->visible != 0;
 
-	if (settling->catalog->is_past) /* its RV is one of the present */
-		catalog_settle_past(t, checkpoint, settling->end);
+	feed->settled = true;
+	if (c->is_past) /* its RV is one of the present */
+		catalog_settle_past(t, checkpoint, end);
 	else
-		timeline_settle(t, checkpoint, settling->end);
+		timeline_settle(t, checkpoint, end);
 	uint64_t shown = t->n > t->first ? t->entries[t->n - 1].seq : t->gone;
-	if (newest != t->newest || shown != feed->shown || was_listed != (t->visible != 0)) {
+	bool is_news =
+		newest != t->newest || shown != feed->shown || was_listed != (t->visible != 0);
+
+	if (is_news)
 		(void)__atomic_add_fetch(&feed->news, 1, __ATOMIC_ACQ_REL);
-		settling->any = true;
-	}
 	feed->shown = shown;
-	return 0;
+	return is_news;
 }
 
-/* Settles all feeds, and drops those removed from the journal. */
-static int catalog_settle(struct catalog *c, struct catalog_settling *settling)
+/* Settles all feeds at END, and drops those removed from the journal. */
+static int catalog_settle(struct catalog *c, uint64_t end, bool *any)
 {
+	CLEANUP(feed_walk_release)
+	struct feed_walk walk = {snapshot_journal(c->snapshot), snapshot_journal_txn(c->snapshot)};
+	int r;
+
 	for (size_t i = 0; i < c->n; i++)
 		c->feeds[i]->settled = false;
-	int r = journal_each_feed(snapshot_journal(c->snapshot), snapshot_journal_txn(c->snapshot),
-		catalog_settle_one, settling);
+	while ((r = feed_walk_next(&walk)) == FOUND) {
+		struct catalog_feed *feed = catalog_by_id(c, walk.definition.id);
 
-	for (size_t i = c->n; r == 0 && i-- > 0;)
+		if (feed && walk.checkpoint.phase != FEED_REMOVED)
+			*any |= catalog_settle_one(c, feed, &walk.checkpoint, end);
+	}
+	for (size_t i = c->n; r == END && i-- > 0;)
 		if (!c->feeds[i]->settled) {
 			c->feeds[i]->removed = true;
 			catalog_drop(c, i);
 		}
-	return r;
+	return r == END ? 0 : r;
 }
 
 /* Reads the log on to NEWEST, its last event, and settles the feeds. A step of a replay ends with
@@ -367,16 +364,15 @@ static int catalog_go_on(struct catalog *c, uint64_t newest, bool *ret_any)
 	int r;
 
 	do {
-		struct catalog_settling settling = {.catalog = c};
+		bool any = false;
 		uint64_t until_ns = c->is_replay ? replay_until(&c->replay, &one) : 0, time_ns = 0;
 
 		r = catalog_read_log(c, newest, until_ns, one, &time_ns);
-		settling.end = newest < c->at ? newest : c->at;
 		if (r == 0)
-			r = catalog_settle(c, &settling);
-		*ret_any |= settling.any;
+			r = catalog_settle(c, newest < c->at ? newest : c->at, &any);
+		*ret_any |= any;
 		if (r == 0 && c->is_replay)
-			replay_came_to(&c->replay, c->at, time_ns, newest, settling.any);
+			replay_came_to(&c->replay, c->at, time_ns, newest, any);
 	} while (r == 0 && one);
 	if (c->is_replay)
 		age_set_now(replay_moment(&c->replay));
@@ -415,7 +411,11 @@ static int catalog_take(struct catalog *c, bool *ret_any)
 	}
 	r = journal_definitions_hash(txn, &hash);
 	if (r == 0 && hash != c->definitions) {
-		r = journal_each_feed(journal, txn, catalog_take_definition, c);
+		CLEANUP(feed_walk_release) struct feed_walk walk = {journal, txn};
+
+		while (r == 0 && (r = feed_walk_next(&walk)) == FOUND)
+			r = catalog_take_definition(c, &walk.definition, &walk.checkpoint);
+		r = r == END ? 0 : r;
 		if (r == 0)
 			c->definitions = hash;
 	}

@@ -25,6 +25,7 @@
 #ifndef STORE_JOURNAL_JOURNAL_H
 #define STORE_JOURNAL_JOURNAL_H
 
+#include "common/buf.h"
 #include "common/moment.h"
 #include "common/value/path.h"
 #include "store/env/env.h"
@@ -344,13 +345,23 @@ int head_walk_open(struct txn *txn, uint32_t feed, struct bytes from, struct hea
 int head_walk_next(struct head_walk *walk, struct bytes *ret_key, struct head *ret_head);
 void head_walk_close(struct head_walk **walk);
 
-/* Calls FN for each feed by id, until it returns non-zero. The definition lives during the call. */
-typedef int journal_feed_fn(void *arg, const struct feed_definition *definition,
-	const struct feed_checkpoint *checkpoint);
-int journal_each_feed(struct journal *journal, struct txn *txn, journal_feed_fn *fn, void *arg);
-/* Calls FN for FEED. Returns FN's result; NOT_FOUND: the journal has no definition of the feed. */
-int journal_one_feed(
-	struct journal *journal, struct txn *txn, uint32_t feed, journal_feed_fn *fn, void *arg);
+/* Walks over the feeds by id: CLEANUP(feed_walk_release) struct feed_walk walk = {journal, txn}. */
+struct feed_walk {
+	struct journal *journal;
+	struct txn *txn;
+	/* The feed; lives until the next step. */
+	struct feed_definition definition;
+	struct feed_checkpoint checkpoint;
+	/* The walk's own: */
+	struct cursor *cursor;
+	struct buf texts;
+};
+/* FOUND, END. */
+int feed_walk_next(struct feed_walk *walk);
+void feed_walk_release(struct feed_walk *walk);
+/* Reads the definition of FEED, its texts into TEXTS. FOUND, NOT_FOUND. */
+int journal_feed_definition(
+	struct txn *txn, uint32_t feed, struct buf *texts, struct feed_definition *ret_definition);
 /* Returns a hash of all feeds' definitions, and of which feeds are removed; equal hashes mean that
  * both are equal. */
 int journal_definitions_hash(struct txn *txn, uint64_t *ret_hash);

@@ -32,16 +32,18 @@ struct journal_copy {
 
 /* ---- opening ------------------------------------------------------------ */
 
-static int copy_note_feed(void *arg, const struct feed_definition *definition,
-	const struct feed_checkpoint *checkpoint)
+static int copy_note_removed(struct journal_copy *copy, struct txn *txn)
 {
-	struct journal_copy *copy = arg;
+	CLEANUP(feed_walk_release) struct feed_walk walk = {copy->options.from, txn};
+	int r = 0;
 
-	/* Its last record is its FEED_REMOVED. */
-	if (checkpoint->phase != FEED_REMOVED || checkpoint->last > copy->options.taken)
-		return 0;
-	return ARRAY_ADD(copy->removed, copy->n_removed, copy->removed_room, definition->id,
-		"the removed feeds");
+	while (r == 0 && (r = feed_walk_next(&walk)) == FOUND)
+		/* Its last record is its FEED_REMOVED. */
+		if (walk.checkpoint.phase == FEED_REMOVED &&
+			walk.checkpoint.last <= copy->options.taken)
+			r = ARRAY_ADD(copy->removed, copy->n_removed, copy->removed_room,
+				walk.definition.id, "the removed feeds");
+	return r == END ? 0 : r;
 }
 
 static int copy_begin(struct journal_copy *copy)
@@ -63,7 +65,7 @@ static int copy_begin(struct journal_copy *copy)
 	if (r == 0 && !txn)
 		r = txn_begin_read(journal_env(from), &own);
 	if (r == 0)
-		r = journal_each_feed(from, txn ? txn : own, copy_note_feed, copy);
+		r = copy_note_removed(copy, txn ? txn : own);
 	if (r == 0)
 		r = generation_create(
 			home_journal_fd(copy->options.to), &journal_kind, &how, nobody, &copy->gen);

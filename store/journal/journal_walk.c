@@ -252,47 +252,45 @@ void head_walk_close(struct head_walk **walk)
 	*walk = NULL;
 }
 
-static int feed_visit(struct journal *journal, struct txn *txn, uint32_t feed, struct bytes value,
-	journal_feed_fn *fn, void *arg)
+static int feed_walk_read(struct feed_walk *walk, uint32_t feed, struct bytes value)
 {
-	CLEANUP(buf_release) struct buf texts = BUF_INIT;
-	struct feed_definition definition;
-	struct feed_checkpoint checkpoint;
-	int r = definition_read(feed, value, &texts, &definition);
+	int r = definition_read(feed, value, &walk->texts, &walk->definition);
 
 	if (r == 0)
-		r = journal_feed_checkpoint(journal, txn, feed, &checkpoint);
+		r = journal_feed_checkpoint(walk->journal, walk->txn, feed, &walk->checkpoint);
 	if (r == NOT_FOUND)
 		return err_say(ERR_CORRUPT, "feed %" PRIu32 " has no checkpoint", feed);
-	return r ? r : fn(arg, &definition, &checkpoint);
+	return r;
 }
 
-int journal_each_feed(struct journal *journal, struct txn *txn, journal_feed_fn *fn, void *arg)
+int feed_walk_next(struct feed_walk *walk)
 {
-	CLEANUP(cursor_close) struct cursor *cursor = NULL;
 	struct bytes key, value;
-	int r = cursor_open(txn, DB_FEED, &cursor);
+	int r = walk->cursor ? 0 : cursor_open(walk->txn, DB_FEED, &walk->cursor);
 
-	while (r == 0 && (r = cursor_next(cursor, &key, &value)) == FOUND) {
+	while (r == 0 && (r = cursor_next(walk->cursor, &key, &value)) == FOUND) {
 		if (key.size != FEED_KEY_SIZE)
 			return err_say(ERR_CORRUPT, "a feed's key of %zu bytes", key.size);
-		if (((const uint8_t *)key.data)[4] == FEED_DEFINITION) {
-			r = feed_visit(journal, txn, be32_get(key.data), value, fn, arg);
-			if (r)
-				return r;
-		}
+		if (((const uint8_t *)key.data)[4] == FEED_DEFINITION)
+			return feed_walk_read(walk, be32_get(key.data), value);
 	}
-	return r < 0 ? r : 0;
+	return r;
 }
 
-int journal_one_feed(
-	struct journal *journal, struct txn *txn, uint32_t feed, journal_feed_fn *fn, void *arg)
+void feed_walk_release(struct feed_walk *walk)
+{
+	cursor_close(&walk->cursor);
+	buf_release(&walk->texts);
+}
+
+int journal_feed_definition(
+	struct txn *txn, uint32_t feed, struct buf *texts, struct feed_definition *ret_definition)
 {
 	uint8_t room[FEED_KEY_SIZE];
 	struct bytes value;
 	int r = txn_get(txn, DB_FEED, feed_key(feed, FEED_DEFINITION, room), &value);
 
-	return r == FOUND ? feed_visit(journal, txn, feed, value, fn, arg) : r;
+	return r == FOUND ? definition_read(feed, value, texts, ret_definition) : r;
 }
 
 int journal_definitions_hash(struct txn *txn, uint64_t *ret_hash)

@@ -210,26 +210,23 @@ const struct journal_meta *salvage_meta(const struct salvage *salvage)
 	return salvage->has_meta ? &salvage->meta : NULL;
 }
 
-int salvage_each_feed(const struct salvage *salvage, journal_feed_fn *fn, void *arg)
+int salvage_next_feed(const struct salvage *salvage, struct feed_walk *walk)
 {
-	CLEANUP(buf_release) struct buf texts = BUF_INIT;
-	int r = 0;
-
 	CHECK_OBJ(salvage, SALVAGE_MAGIC);
-	for (size_t i = 0; i < salvage->n_feeds && r == 0; i++) {
+	for (size_t i = 0; i < salvage->n_feeds; i++) {
 		const struct found_feed *feed = &salvage->feeds[i];
-		struct feed_definition definition;
-		struct feed_checkpoint checkpoint = {.phase = FEED_LISTING};
 
-		if (!feed->definition.size)
-			continue; /* of an unknown resource */
-		r = definition_read(feed->id, feed->definition, &texts, &definition);
+		if (feed->id <= walk->definition.id ||
+			!feed->definition.size) /* of an unknown resource */
+			continue;
+		int r = definition_read(
+			feed->id, feed->definition, &walk->texts, &walk->definition);
+		walk->checkpoint = (struct feed_checkpoint){.phase = FEED_LISTING};
 		if (r == 0 && feed->checkpoint.size)
-			r = checkpoint_read(feed->id, feed->checkpoint, &checkpoint);
-		if (r == 0)
-			r = fn(arg, &definition, &checkpoint);
+			r = checkpoint_read(feed->id, feed->checkpoint, &walk->checkpoint);
+		return r;
 	}
-	return r;
+	return END;
 }
 
 int salvage_each_record(

@@ -26,8 +26,9 @@ uint32_t salvage_generation(const struct salvage *salvage);
 /* Returns the newest meta row found, perhaps with an old horizon. NULL: none. Lives as long as
  * SALVAGE. */
 const struct journal_meta *salvage_meta(const struct salvage *salvage);
-/* Calls FN for each feed by id, as journal_each_feed(), with its newest checkpoint found. */
-int salvage_each_feed(const struct salvage *salvage, journal_feed_fn *fn, void *arg);
+/* Steps WALK, of zeros at first, to the next feed by id, with its newest checkpoint found. FOUND,
+ * END. */
+int salvage_next_feed(const struct salvage *salvage, struct feed_walk *walk);
 
 /* Calls FN for each record from FROM to TO, each seq once, until it returns non-zero, and returns
  * the result. RECORD borrows from SALVAGE. */

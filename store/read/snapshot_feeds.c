@@ -14,13 +14,6 @@
 
 #define NAMES_MAX 10 /* in an error */
 
-/* All feeds and their texts become one allocation, for the caller to free. */
-struct feeds_collection {
-	struct snapshot *snapshot;
-	struct buf *rows; /* struct snapshot_feed */
-	struct buf *text; /* each feed's texts and its checkpoint's RVs, each with a NUL */
-};
-
 static void feeds_take_index(struct snapshot *snapshot, struct snapshot_feed *feed)
 {
 	const struct index_feed *row = snapshot_index_feed(snapshot, feed->definition.id);
@@ -29,36 +22,39 @@ static void feeds_take_index(struct snapshot *snapshot, struct snapshot_feed *fe
 	feed->visible = snapshot_visible(snapshot, feed->definition.id);
 }
 
-static int feeds_collect_one(void *arg, const struct feed_definition *definition,
-	const struct feed_checkpoint *checkpoint)
+static void feeds_collect_one(
+	struct snapshot *snapshot, const struct feed_walk *walk, struct buf *rows, struct buf *text)
 {
-	struct feeds_collection *c = arg;
-	struct snapshot_feed feed = {.definition = *definition, .checkpoint = *checkpoint};
+	struct snapshot_feed feed = {
+		.definition = walk->definition, .checkpoint = walk->checkpoint};
 
-	if (checkpoint->phase == FEED_REMOVED)
-		return 0;
-	feeds_take_index(c->snapshot, &feed);
+	feeds_take_index(snapshot, &feed);
 	for (size_t i = 0; i < FEED_TEXTS; i++) {
-		const char *text = *feed_definition_text(&feed.definition, i);
+		const char *one = *feed_definition_text(&feed.definition, i);
 
-		buf_put(c->text, text, strlen(text) + 1);
+		buf_put(text, one, strlen(one) + 1);
 	}
-	buf_bytes_put(c->text, checkpoint->rv);
-	buf_byte(c->text, '\0');
-	buf_bytes_put(c->text, checkpoint->trimmed_rv);
-	buf_byte(c->text, '\0');
-	buf_put(c->rows, &feed, sizeof(feed));
-	return 0;
+	buf_bytes_put(text, feed.checkpoint.rv);
+	buf_byte(text, '\0');
+	buf_bytes_put(text, feed.checkpoint.trimmed_rv);
+	buf_byte(text, '\0');
+	buf_put(rows, &feed, sizeof(feed));
 }
 
+/* All feeds and their texts become one allocation, for the caller to free. */
 static int feeds_collect(struct snapshot *snapshot, struct snapshot_feed **ret_feeds, size_t *ret_n)
 {
-	CLEANUP(buf_release) struct buf rows = BUF_INIT, text = BUF_INIT;
-	struct feeds_collection c = {snapshot, &rows, &text};
-	int r = journal_each_feed(
-		snapshot_journal(snapshot), snapshot_journal_txn(snapshot), feeds_collect_one, &c);
+	CLEANUP(feed_walk_release)
+	struct feed_walk walk = {snapshot_journal(snapshot), snapshot_journal_txn(snapshot)};
+	CLEANUP(buf_release) struct buf rows = BUF_INIT; /* struct snapshot_feed */
+	/* each feed's texts and its checkpoint's RVs, each with a NUL */
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	int r;
 
-	if (r == 0)
+	while ((r = feed_walk_next(&walk)) == FOUND)
+		if (walk.checkpoint.phase != FEED_REMOVED)
+			feeds_collect_one(snapshot, &walk, &rows, &text);
+	if (r == END)
 		r = buf_error(&rows);
 	if (r == 0)
 		r = buf_error(&text);

@@ -338,20 +338,23 @@ static void verify_checkpoint(struct verify *v, const struct verify_feed *feed)
 			feed->id, c->first_list);
 }
 
-static int verify_add_feed(void *arg, const struct feed_definition *definition,
-	const struct feed_checkpoint *checkpoint)
+static int verify_add_feeds(struct verify *v)
 {
-	struct verify *v = arg;
-	struct verify_feed *feed;
-	int r = verify_feed_add(v, definition->id, &feed);
+	CLEANUP(feed_walk_release) struct feed_walk walk = {v->journal, v->journal_txn};
+	int r;
 
-	if (r < 0)
-		return r;
-	feed->in_journal = true;
-	feed->checkpoint = *checkpoint;
-	feed->checkpoint.rv = BYTES_NONE; /* borrowed for this call only */
-	(void)snprintf(feed->name, sizeof(feed->name), "%s", definition->name);
-	return 0;
+	while ((r = feed_walk_next(&walk)) == FOUND) {
+		struct verify_feed *feed;
+
+		r = verify_feed_add(v, walk.definition.id, &feed);
+		if (r < 0)
+			return r;
+		feed->in_journal = true;
+		feed->checkpoint = walk.checkpoint;
+		feed->checkpoint.rv = BYTES_NONE; /* borrowed from the walk */
+		(void)snprintf(feed->name, sizeof(feed->name), "%s", walk.definition.name);
+	}
+	return r == END ? 0 : r;
 }
 
 int verify_journal(struct verify *v)
@@ -361,7 +364,7 @@ int verify_journal(struct verify *v)
 	if (r == 0)
 		r = journal_meta(v->journal, v->journal_txn, &v->meta);
 	if (r == 0)
-		r = journal_each_feed(v->journal, v->journal_txn, verify_add_feed, v);
+		r = verify_add_feeds(v);
 	if (r < 0)
 		return verify_failed(v, r, "journal: reading what it holds");
 	if (v->meta.horizon >= v->meta.next_seq)

@@ -16,26 +16,22 @@
 #define PAGE          500
 #define POLL_NS       500000
 
-static int find_feed(void *arg, const struct feed_definition *definition,
-	const struct feed_checkpoint *checkpoint)
-{
-	struct source *source = arg;
-
-	if (strcmp(definition->name, SOURCE_FEED) != 0)
-		return 0;
-	must(record_feed_init(&source->feed, source->recorder, definition, checkpoint), "feed");
-	return 1;
-}
-
 /* Returns: FOUND, NOT_FOUND. */
 static int open_feed(struct source *source)
 {
+	CLEANUP(feed_walk_release) struct feed_walk walk = {source->journal};
 	CLEANUP(txn_abort) struct txn *txn = NULL;
 
 	must(txn_begin_read(journal_env(source->journal), &txn), "journal");
-	return must(journal_each_feed(source->journal, txn, find_feed, source), "feeds")
-		       ? FOUND
-		       : NOT_FOUND;
+	walk.txn = txn;
+	while (must(feed_walk_next(&walk), "feeds") == FOUND)
+		if (strcmp(walk.definition.name, SOURCE_FEED) == 0) {
+			must(record_feed_init(&source->feed, source->recorder, &walk.definition,
+				     &walk.checkpoint),
+				"feed");
+			return FOUND;
+		}
+	return NOT_FOUND;
 }
 
 static void add_feed(struct source *source)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "reflector/record/recorder.h"
 #include "tests/model/world.h"
@@ -14,18 +15,14 @@
 
 const char *const world_feeds[FEEDS] = {"pods", "widgets"};
 
-static int take_feed(void *arg, const struct feed_definition *definition,
+static void take_feed(struct world *world, const struct feed_definition *definition,
 	const struct feed_checkpoint *checkpoint)
 {
-	struct world *world = arg;
 	unsigned f = strcmp(definition->name, world_feeds[0]) != 0;
-
-	if (checkpoint->phase == FEED_REMOVED)
-		return 0;
 	int r = record_feed_init(&world->feed[f], world->recorder, definition, checkpoint);
+
 	MUST(r == 0, "feed %u: %s", f, err_text(r));
 	world->id[f] = definition->id;
-	return 0;
 }
 
 void reflector_open(struct world *world)
@@ -41,8 +38,11 @@ void reflector_open(struct world *world)
 	r = txn_begin_read(journal_env(world->journal), &txn);
 	MUST(r == 0, "read: %s", err_text(r));
 	memset(world->id, 0, sizeof(world->id));
-	r = journal_each_feed(world->journal, txn, take_feed, world);
-	MUST(r == 0, "feeds: %s", err_text(r));
+	CLEANUP(feed_walk_release) struct feed_walk walk = {world->journal, txn};
+	while ((r = feed_walk_next(&walk)) == FOUND)
+		if (walk.checkpoint.phase != FEED_REMOVED)
+			take_feed(world, &walk.definition, &walk.checkpoint);
+	MUST(r == END, "feeds: %s", err_text(r));
 	txn_abort(&txn);
 	for (unsigned f = 0; f < FEEDS; f++)
 		MUST(world->id[f] == world->model.committed[f].id,

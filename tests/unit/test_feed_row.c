@@ -108,14 +108,6 @@ static struct journal *open_writer(struct home **ret_home)
 	return journal;
 }
 
-static int take_resync(void *arg, const struct feed_definition *d, const struct feed_checkpoint *c)
-{
-	(void)c;
-	cr_assert_str_eq(d->kind, "Pod");
-	*(uint64_t *)arg = d->resync_ns;
-	return 0;
-}
-
 /* As the journal has it when it is opened anew. */
 static uint64_t kept(struct journal **journal, struct home **home)
 {
@@ -125,7 +117,11 @@ static uint64_t kept(struct journal **journal, struct home **home)
 	home_close(home);
 	*journal = open_writer(home);
 	cr_assert_eq(journal_begin(*journal), 0);
-	cr_assert_eq(journal_each_feed(*journal, journal_txn(*journal), take_resync, &ns), 0);
+	CLEANUP(feed_walk_release) struct feed_walk walk = {*journal, journal_txn(*journal)};
+	while (feed_walk_next(&walk) == FOUND) {
+		cr_assert_str_eq(walk.definition.kind, "Pod");
+		ns = walk.definition.resync_ns;
+	}
 	journal_abort(*journal);
 	return ns;
 }

@@ -114,16 +114,9 @@ static int check_record(void *arg, const struct record *record)
 	return 0;
 }
 
-static int check_feed(void *arg, const struct feed_definition *definition,
-	const struct feed_checkpoint *checkpoint)
-{
-	cr_expect_str_eq(definition->resource, "pods");
-	cr_expect_eq(checkpoint->last, *(uint64_t *)arg);
-	return 7;
-}
-
 Test(salvage, all_records_are_found_without_the_trees)
 {
+	CLEANUP(feed_walk_release) struct feed_walk walk = {NULL};
 	uint64_t last = make();
 	struct file file = read_file();
 	struct seen seen = {0};
@@ -141,7 +134,10 @@ Test(salvage, all_records_are_found_without_the_trees)
 	cr_expect_eq(salvage_generation(salvage), 1);
 	cr_assert_not_null(salvage_meta(salvage));
 	cr_expect_eq(salvage_meta(salvage)->next_seq, last + 1);
-	cr_expect_eq(salvage_each_feed(salvage, check_feed, &last), 7);
+	cr_assert_eq(salvage_next_feed(salvage, &walk), FOUND);
+	cr_expect_str_eq(walk.definition.resource, "pods");
+	cr_expect_eq(walk.checkpoint.last, last);
+	cr_expect_eq(salvage_next_feed(salvage, &walk), END);
 	salvage_describe(salvage, text);
 	(void)snprintf(wanted, sizeof(wanted),
 		"%u records were found in its pages by their checksums, events 1 to %u",

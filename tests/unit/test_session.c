@@ -58,18 +58,6 @@ static void on_well(void *arg, struct session *session)
 	(void)session;
 }
 
-static int make_session(void *arg, const struct feed_definition *definition,
-	const struct feed_checkpoint *checkpoint)
-{
-	struct world *world = arg;
-
-	session_free(
-		/* of a feed left in the store by an earlier set_up() of this test */
-		&world->session);
-	cr_assert_eq(session_new(&world->shared, definition, checkpoint, 500, &world->session), 0);
-	return 0;
-}
-
 /* SECOND: the answer to a second watch asking for progress; PROBE: the end of the question before
  * it. */
 static void set_up_with(struct world *world, const char *second, enum api_stub_fault probe)
@@ -104,7 +92,14 @@ static void set_up_with(struct world *world, const char *second, enum api_stub_f
 		recorder_new(world->rig.journal, NULL, world->rig.p.stats, &world->recorder), 0);
 	world->shared.recorder = world->recorder;
 	cr_assert_eq(txn_begin_read(journal_env(world->rig.journal), &txn), 0);
-	cr_assert_eq(journal_each_feed(world->rig.journal, txn, make_session, world), 0);
+	CLEANUP(feed_walk_release) struct feed_walk walk = {world->rig.journal, txn};
+	while (feed_walk_next(&walk) == FOUND) {
+		/* of a feed left in the store by an earlier set_up() of this test */
+		session_free(&world->session);
+		cr_assert_eq(session_new(&world->shared, &walk.definition, &walk.checkpoint, 500,
+				     &world->session),
+			0);
+	}
 }
 
 static void set_up(struct world *world)
