@@ -43,15 +43,11 @@ static int dump_object(
 	return dump_end(dump);
 }
 
-static int dump_names(void *arg, const struct index_feed *feed)
+static int dump_names(struct dump *dump, const struct index_feed *feed)
 {
-	struct dump *dump = arg;
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
 	struct index_entry entry;
 	struct bytes key;
-
-	if (!dump_wants_feed(dump, feed->feed))
-		return 0;
 	int r = index_names(
 		dump->index, dump->index_txn, feed->feed, BYTES_NONE, BYTES_NONE, &walk);
 	while (r == 0 && (r = index_walk_next(walk, &key, &entry)) == FOUND)
@@ -63,7 +59,14 @@ static int dump_names(void *arg, const struct index_feed *feed)
 
 int dump_objects(struct dump *dump)
 {
-	return dump->index ? index_each_feed(dump->index, dump->index_txn, dump_names, dump) : 0;
+	CLEANUP(index_rows_release) struct index_rows rows = {dump->index_txn};
+	struct index_feed feed;
+	int r = dump->index ? 0 : END;
+
+	while (r == 0 && (r = index_next_feed(&rows, &feed)) == FOUND)
+		if (dump_wants_feed(dump, feed.feed))
+			r = dump_names(dump, &feed);
+	return r == END ? 0 : r;
 }
 
 /* ---- terms and postings ------------------------------------------------- */
@@ -113,25 +116,18 @@ static int dump_each_term(void *arg, const struct index_term_row *row)
 	return r == END ? 0 : r;
 }
 
-static int dump_each_definition(void *arg, const struct index_definition *definition)
-{
-	struct term_dump *terms = arg;
-	struct dump *dump = terms->dump;
-
-	terms->definition = definition;
-	return dump_wants_feed(dump, definition->feed)
-		       ? index_values(dump->index, dump->index_txn, definition->id, BYTES_NONE,
-				 dump_each_term, terms)
-		       : 0;
-}
-
 int dump_terms(struct dump *dump, bool postings)
 {
-	struct term_dump terms = {dump, NULL, postings};
+	CLEANUP(index_rows_release) struct index_rows rows = {dump->index_txn};
+	struct index_definition definition;
+	struct term_dump terms = {dump, &definition, postings};
+	int r = dump->index ? 0 : END;
 
-	return dump->index ? index_each_definition(
-				     dump->index, dump->index_txn, 0, dump_each_definition, &terms)
-			   : 0;
+	while (r == 0 && (r = index_next_definition(&rows, &definition)) == FOUND)
+		if (dump_wants_feed(dump, definition.feed))
+			r = index_values(dump->index, dump->index_txn, definition.id, BYTES_NONE,
+				dump_each_term, &terms);
+	return r == END ? 0 : r;
 }
 
 /* ---- cursors ------------------------------------------------------------ */

@@ -200,12 +200,8 @@ int dump_log(struct dump *dump, bool changes_only)
 
 /* ---- meta --------------------------------------------------------------- */
 
-static int dump_index_definition(void *arg, const struct index_definition *definition)
+static int dump_index_definition(struct dump *dump, const struct index_definition *definition)
 {
-	struct dump *dump = arg;
-
-	if (!dump_wants_feed(dump, definition->feed))
-		return 0;
 	dump_begin(dump, "definition");
 	dump_number(dump, "id", definition->id);
 	dump_number(dump, "feed", definition->feed);
@@ -234,6 +230,8 @@ static int dump_journal_meta(
 
 int dump_meta(struct dump *dump)
 {
+	CLEANUP(index_rows_release) struct index_rows rows = {dump->index_txn};
+	struct index_definition definition;
 	struct journal_meta journal;
 	struct index_meta index;
 	int r = 0;
@@ -256,7 +254,8 @@ int dump_meta(struct dump *dump)
 	dump_number(dump, "taken", index.taken);
 	dump_flag(dump, "building", index.building);
 	r = dump_end(dump);
-	return r < 0 ? r
-		     : index_each_definition(
-			       dump->index, dump->index_txn, 0, dump_index_definition, dump);
+	while (r == 0 && (r = index_next_definition(&rows, &definition)) == FOUND)
+		if (dump_wants_feed(dump, definition.feed))
+			r = dump_index_definition(dump, &definition);
+	return r == END ? 0 : r;
 }

@@ -106,9 +106,8 @@ static struct apply_feed *apply_find_feed(struct apply *apply, uint32_t id)
 	return found ? &apply->feeds[found->value] : NULL;
 }
 
-static int apply_know_feed(void *arg, const struct index_feed *row)
+static int apply_know_feed(struct apply *apply, const struct index_feed *row)
 {
-	struct apply *apply = arg;
 	struct apply_feed feed = {.row = *row};
 	int r = terms_new(&feed.terms);
 
@@ -123,9 +122,9 @@ static int apply_know_feed(void *arg, const struct index_feed *row)
 }
 
 /* Definitions being filled count too: the index maintains their filled part. */
-static int apply_know_definition(void *arg, const struct index_definition *definition)
+static int apply_know_definition(struct apply *apply, const struct index_definition *definition)
 {
-	struct apply_feed *feed = apply_find_feed(arg, definition->feed);
+	struct apply_feed *feed = apply_find_feed(apply, definition->feed);
 
 	if (!feed)
 		return err_say(ERR_CORRUPT,
@@ -136,16 +135,23 @@ static int apply_know_definition(void *arg, const struct index_definition *defin
 
 static int apply_load(struct apply *apply)
 {
+	struct txn *txn = index_txn(apply->index);
+	CLEANUP(index_rows_release) struct index_rows feeds = {txn}, definitions = {txn};
+	struct index_definition definition;
+	struct index_feed feed;
+	int r = 0;
+
 	if (apply->loaded)
 		return 0;
-	struct txn *txn = index_txn(apply->index);
-	int r = index_each_feed(apply->index, txn, apply_know_feed, apply);
-	if (!r)
-		r = index_each_definition(apply->index, txn, 0, apply_know_definition, apply);
-	if (r)
+	while (r == 0 && (r = index_next_feed(&feeds, &feed)) == FOUND)
+		r = apply_know_feed(apply, &feed);
+	r = r == END ? 0 : r;
+	while (r == 0 && (r = index_next_definition(&definitions, &definition)) == FOUND)
+		r = apply_know_definition(apply, &definition);
+	apply->loaded = r == END;
+	if (!apply->loaded)
 		apply_forget(apply);
-	apply->loaded = r == 0;
-	return r;
+	return r == END ? 0 : r;
 }
 
 static int apply_known_feed(struct apply *apply, uint32_t id, struct apply_feed **ret_feed)

@@ -120,19 +120,27 @@ static int definition_list_add(
 	return r;
 }
 
-static int definitions_add_held(void *arg, const struct index_definition *definition)
-{
-	struct comparison *c = arg;
-
-	c->d->pending |= definition->dropping || definition->filled != INDEX_READY;
-	return definition_list_add(&c->held, definition);
-}
-
 static int definitions_by_feed(const void *a, const void *b)
 {
 	const struct definition_item *x = a, *y = b;
 
 	return (x->feed > y->feed) - (x->feed < y->feed);
+}
+
+/* Lists the definitions of the index. */
+static int definitions_list_held(struct comparison *c)
+{
+	CLEANUP(index_rows_release) struct index_rows rows = {c->txn};
+	struct index_definition definition;
+	int r = 0;
+
+	while (r == 0 && (r = index_next_definition(&rows, &definition)) == FOUND) {
+		c->d->pending |= definition.dropping || definition.filled != INDEX_READY;
+		r = definition_list_add(&c->held, &definition);
+	}
+	if (c->held.n)
+		qsort(c->held.items, c->held.n, sizeof(*c->held.items), definitions_by_feed);
+	return r == END ? 0 : r;
 }
 
 static int definitions_add_wanted(void *arg, uint32_t feed, const char *name, const char *paths)
@@ -207,9 +215,7 @@ static int definitions_compare(struct definitions *d, struct txn *journal_txn)
 	int r = txn_begin_read(index_env(d->index), &c.txn);
 
 	if (!r)
-		r = index_each_definition(d->index, c.txn, 0, definitions_add_held, &c);
-	if (!r && c.held.n)
-		qsort(c.held.items, c.held.n, sizeof(*c.held.items), definitions_by_feed);
+		r = definitions_list_held(&c);
 	if (!r)
 		while ((r = feed_walk_next(&walk)) == FOUND) {
 			r = definitions_compare_feed(&c, &walk.definition);
@@ -254,24 +260,25 @@ struct definitions_task {
 	uint32_t fill;
 };
 
-static int definitions_task_of_feed(void *arg, const struct index_feed *row)
+static int definitions_find_task(struct txn *txn, struct definitions_task *task)
 {
-	struct definitions_task *task = arg;
+	CLEANUP(index_rows_release) struct index_rows feeds = {txn}, definitions = {txn};
+	struct index_definition definition;
+	struct index_feed feed;
+	int r;
 
-	if (row->removed)
-		task->remove_feed = row->feed;
-	return row->removed ? END : 0;
-}
-
-static int definitions_task_of_definition(void *arg, const struct index_definition *definition)
-{
-	struct definitions_task *task = arg;
-
-	if (definition->dropping)
-		task->drop = definition->id;
-	else if (definition->filled != INDEX_READY)
-		task->fill = definition->id;
-	return task->drop || task->fill ? END : 0;
+	while ((r = index_next_feed(&feeds, &feed)) == FOUND)
+		if (feed.removed) {
+			task->remove_feed = feed.feed;
+			return 0;
+		}
+	while (r >= 0 && !task->drop && !task->fill &&
+		(r = index_next_definition(&definitions, &definition)) == FOUND)
+		if (definition.dropping)
+			task->drop = definition.id;
+		else if (definition.filled != INDEX_READY)
+			task->fill = definition.id;
+	return r < 0 ? r : 0;
 }
 
 static int definitions_terms(void *arg, const struct index_entry *entry, uint32_t feed,
@@ -328,12 +335,9 @@ static int definitions_fill(struct definitions *d, uint32_t definition)
 /* Does one slice of the first task, and commits it. AGAIN: there may be more. */
 static int definitions_slice(struct definitions *d)
 {
-	struct txn *txn = index_txn(d->index);
 	struct definitions_task task = {0};
-	int r = index_each_feed(d->index, txn, definitions_task_of_feed, &task);
+	int r = definitions_find_task(index_txn(d->index), &task);
 
-	if (!r)
-		r = index_each_definition(d->index, txn, 0, definitions_task_of_definition, &task);
 	if (r < 0)
 		return r;
 	d->pending = task.remove_feed || task.drop || task.fill;

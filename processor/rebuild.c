@@ -184,13 +184,17 @@ static void rebuild_open_old(struct builder *b)
 	index_close(&b->old);
 }
 
-static int rebuild_define_old(void *arg, const struct index_definition *old)
+/* Defines what the old index defines of FEED, but for what every feed has. */
+static int rebuild_define_old(struct builder *b, uint32_t feed)
 {
-	struct builder *b = arg;
-	bool built_in = !*old->paths;
+	CLEANUP(index_rows_release) struct index_rows rows = {b->old_txn};
+	struct index_definition old;
+	int r = 0;
 
-	return built_in || old->dropping ? 0
-					 : apply_define(b->apply, old->feed, old->name, old->paths);
+	while (r == 0 && (r = index_next_definition(&rows, &old)) == FOUND)
+		if (old.feed == feed && *old.paths && !old.dropping)
+			r = apply_define(b->apply, feed, old.name, old.paths);
+	return r == END ? 0 : r;
 }
 
 static int rebuild_enter_feed(struct builder *b, const struct feed_definition *definition,
@@ -204,8 +208,7 @@ static int rebuild_enter_feed(struct builder *b, const struct feed_definition *d
 	int r = apply_add_feed(b->apply, &row, definition);
 	/* An unconfigured feed keeps its definitions, as in definitions_sync(). */
 	if (!r && b->old && !config_indexes_entry(b->p->config, definition))
-		r = index_each_definition(
-			b->old, b->old_txn, definition->id, rebuild_define_old, b);
+		r = rebuild_define_old(b, definition->id);
 	if (!r)
 		r = rebuild_enter_objects(b, definition->id, checkpoint->list_begin);
 	return r < 0 ? err_add(r, "feed '%s'", definition->name) : r;

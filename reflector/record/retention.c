@@ -133,14 +133,18 @@ static int retention_open_index(struct retention *retention)
 	return index_open_read(retention->home, &retention->index);
 }
 
-static int retention_take_list(void *arg, const struct index_feed *feed)
+/* Lowers BOUND to before the open lists in the index. */
+static int retention_take_lists(struct txn *txn, uint64_t *bound)
 {
-	uint64_t *bound = arg;
+	CLEANUP(index_rows_release) struct index_rows rows = {txn};
+	struct index_feed feed;
+	int r;
 
-	/* No reader sees a feed during its first list: it holds nothing back. */
-	if (feed->listed && feed->list_begin && feed->list_begin - 1 < *bound)
-		*bound = feed->list_begin - 1;
-	return 0;
+	while ((r = index_next_feed(&rows, &feed)) == FOUND)
+		/* No reader sees a feed during its first list: it holds nothing back. */
+		if (feed.listed && feed.list_begin && feed.list_begin - 1 < *bound)
+			*bound = feed.list_begin - 1;
+	return r == END ? 0 : r;
 }
 
 static int retention_read_meta(struct retention *retention, struct journal_meta *ret_meta)
@@ -168,7 +172,7 @@ static int retention_index_bound(
 	r = index_meta(retention->index, txn, &meta);
 	uint64_t bound = meta.taken;
 	if (r >= 0)
-		r = index_each_feed(retention->index, txn, retention_take_list, &bound);
+		r = retention_take_lists(txn, &bound);
 	txn_abort(&txn);
 	if (r < 0)
 		return r;

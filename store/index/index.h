@@ -183,13 +183,16 @@ int index_undefine(struct index *index, uint32_t definition, size_t limit);
 int index_meta(struct index *index, struct txn *txn, struct index_meta *ret_meta);
 int index_feed(struct index *index, struct txn *txn, uint32_t feed, struct index_feed *ret_feed);
 
-typedef int index_feed_fn(void *arg, const struct index_feed *feed);
-int index_each_feed(struct index *index, struct txn *txn, index_feed_fn *fn, void *arg);
-
-/* Calls FN for the definitions of one feed, or all (feed 0), by id, until it returns non-zero. */
-typedef int index_definition_fn(void *arg, const struct index_definition *definition);
-int index_each_definition(
-	struct index *index, struct txn *txn, uint32_t feed, index_definition_fn *fn, void *arg);
+/* Walks over the rows of feeds, or over those of definitions, by id:
+ * CLEANUP(index_rows_release) struct index_rows rows = {txn}. A definition's texts are borrowed. */
+struct index_rows {
+	struct txn *txn;
+	struct cursor *cursor; /* the walk's own */
+};
+/* FOUND, END. */
+int index_next_feed(struct index_rows *rows, struct index_feed *ret_feed);
+int index_next_definition(struct index_rows *rows, struct index_definition *ret_definition);
+void index_rows_release(struct index_rows *rows);
 
 int index_get(struct index *index, struct txn *txn, uint32_t feed, struct bytes key,
 	struct index_entry *ret_entry); /* FOUND, NOT_FOUND */

@@ -133,63 +133,47 @@ int index_feed(struct index *index, struct txn *txn, uint32_t feed, struct index
 	return r != FOUND ? r : index_read_feed(key, value, ret_feed);
 }
 
-/* Steps to the next row of meta with TAG, the first one if KEY is empty. Returns: FOUND, END. */
+/* Steps to the next row of meta with TAG. Returns: FOUND, END. */
 static int index_next_meta(
-	struct cursor *cursor, char tag, struct bytes *key, struct bytes *ret_value)
+	struct index_rows *rows, char tag, struct bytes *ret_key, struct bytes *ret_value)
 {
 	struct bytes first = BYTES(&tag, 1);
-	bool is_first = key->size == 0;
-	int r = is_first ? index_check_around(cursor, INDEX_META, first, true) : 0;
+	bool is_first = !rows->cursor;
+	int r = is_first ? cursor_open(rows->txn, INDEX_META, &rows->cursor) : 0;
 
+	if (r == 0 && is_first)
+		r = index_check_around(rows->cursor, INDEX_META, first, true);
 	if (r == 0)
-		r = is_first ? cursor_seek(cursor, first, key, ret_value)
-			     : cursor_next(cursor, key, ret_value);
+		r = is_first ? cursor_seek(rows->cursor, first, ret_key, ret_value)
+			     : cursor_next(rows->cursor, ret_key, ret_value);
 	if (r == FOUND)
-		r = index_check_page(cursor, INDEX_META, *key);
-	if (r != FOUND || bytes_starts(*key, first))
+		r = index_check_page(rows->cursor, INDEX_META, *ret_key);
+	if (r != FOUND || bytes_starts(*ret_key, first))
 		return r;
 	r = index_check_row(
-		INDEX_META, *key, ret_value); /* its key may be damaged, and more follow */
+		INDEX_META, *ret_key, ret_value); /* its key may be damaged, and more follow */
 	return r < 0 ? r : END;
 }
 
-int index_each_feed(struct index *index, struct txn *txn, index_feed_fn *fn, void *arg)
+int index_next_feed(struct index_rows *rows, struct index_feed *ret_feed)
 {
-	CLEANUP(cursor_close) struct cursor *cursor = NULL;
-	struct bytes key = BYTES_NONE, value;
-	struct index_feed feed;
+	struct bytes key, value;
+	int r = index_next_meta(rows, META_FEED, &key, &value);
 
-	CHECK_OBJ(index, INDEX_MAGIC);
-	int r = cursor_open(txn, INDEX_META, &cursor);
-
-	while (r == 0 && (r = index_next_meta(cursor, META_FEED, &key, &value)) == FOUND) {
-		r = index_read_feed(key, value, &feed);
-		if (r == 0)
-			r = fn(arg, &feed);
-		if (r != 0)
-			return r;
-	}
-	return r == END ? 0 : r;
+	return r == FOUND ? index_read_feed(key, value, ret_feed) : r;
 }
 
-int index_each_definition(
-	struct index *index, struct txn *txn, uint32_t feed, index_definition_fn *fn, void *arg)
+int index_next_definition(struct index_rows *rows, struct index_definition *ret_definition)
 {
-	CLEANUP(cursor_close) struct cursor *cursor = NULL;
-	struct index_definition definition;
-	struct bytes key = BYTES_NONE, value;
+	struct bytes key, value;
+	int r = index_next_meta(rows, META_DEFINITION, &key, &value);
 
-	CHECK_OBJ(index, INDEX_MAGIC);
-	int r = cursor_open(txn, INDEX_META, &cursor);
+	return r == FOUND ? index_read_definition(key, value, ret_definition) : r;
+}
 
-	while (r == 0 && (r = index_next_meta(cursor, META_DEFINITION, &key, &value)) == FOUND) {
-		r = index_read_definition(key, value, &definition);
-		if (r == 0 && (feed == 0 || feed == definition.feed))
-			r = fn(arg, &definition);
-		if (r != 0)
-			return r;
-	}
-	return r == END ? 0 : r;
+void index_rows_release(struct index_rows *rows)
+{
+	cursor_close(&rows->cursor);
 }
 
 /* ---- lookups ------------------------------------------------------------ */

@@ -25,14 +25,22 @@ static uint64_t snapshot_feed_visible(const struct snapshot *s, const struct ind
 	return feed->list_begin ? feed->list_begin - 1 : s->index.taken;
 }
 
-static int snapshot_add_feed(void *arg, const struct index_feed *feed)
+static int snapshot_read_feeds(struct snapshot *s)
 {
-	struct snapshot *s = arg;
-	uint64_t visible = snapshot_feed_visible(s, feed);
+	CLEANUP(index_rows_release) struct index_rows rows = {s->index_txn};
+	struct index_feed feed;
+	int r = 0;
 
-	if (feed->listed && !feed->removed && visible < s->oldest)
-		s->oldest = visible;
-	return ARRAY_ADD(s->feeds, s->n_feeds, s->feeds_room, *feed, "the feeds of a snapshot");
+	s->n_feeds = 0;
+	s->oldest = s->index.taken;
+	while (r == 0 && (r = index_next_feed(&rows, &feed)) == FOUND) {
+		uint64_t visible = snapshot_feed_visible(s, &feed);
+
+		if (feed.listed && !feed.removed && visible < s->oldest)
+			s->oldest = visible;
+		r = ARRAY_ADD(s->feeds, s->n_feeds, s->feeds_room, feed, "the feeds of a snapshot");
+	}
+	return r == END ? 0 : r;
 }
 
 /*
@@ -90,9 +98,7 @@ static int snapshot_begin(struct snapshot *s)
 
 	if (s->feeds_txn != id || s->feeds_taken != s->index.taken) {
 		s->feeds_txn = 0;
-		s->n_feeds = 0;
-		s->oldest = s->index.taken;
-		r = index_each_feed(s->pair->index, s->index_txn, snapshot_add_feed, s);
+		r = snapshot_read_feeds(s);
 		if (r < 0)
 			return r;
 		s->feeds_txn = id;

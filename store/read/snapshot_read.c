@@ -8,6 +8,7 @@
 
 #include "common/array.h"
 #include "common/check.h"
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "store/read/snapshot_internal.h"
 
@@ -268,14 +269,6 @@ int snapshot_before(
 
 /* ---- definitions -------------------------------------------------------- */
 
-static int snapshot_add_definition(void *arg, const struct index_definition *definition)
-{
-	struct snapshot *s = arg;
-
-	return ARRAY_ADD(s->definitions, s->n_definitions, s->definitions_room, *definition,
-		"the definitions of a snapshot");
-}
-
 static int snapshot_compare_definitions(const void *a, const void *b)
 {
 	const struct index_definition *x = a, *y = b;
@@ -287,9 +280,14 @@ static int snapshot_compare_definitions(const void *a, const void *b)
 /* Reads those of all feeds, as the index has them by id. */
 static int snapshot_read_definitions(struct snapshot *s)
 {
-	s->n_definitions = 0;
-	int r = index_each_definition(s->pair->index, s->index_txn, 0, snapshot_add_definition, s);
+	CLEANUP(index_rows_release) struct index_rows rows = {s->index_txn};
+	struct index_definition definition;
+	int r = 0;
 
+	s->n_definitions = 0;
+	while (r == 0 && (r = index_next_definition(&rows, &definition)) == FOUND)
+		r = ARRAY_ADD(s->definitions, s->n_definitions, s->definitions_room, definition,
+			"the definitions of a snapshot");
 	if (r < 0)
 		return r;
 	if (s->n_definitions)

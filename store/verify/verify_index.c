@@ -236,33 +236,35 @@ static void verify_count_terms(struct verify *v, const struct index_state *state
 
 /* ---- definitions -------------------------------------------------------- */
 
-struct verify_definitions {
-	struct verify *v;
-	const struct index_state *state;
-	size_t i; /* terms before this one belong to earlier definitions */
-};
-
-static int verify_definition(void *arg, const struct index_definition *definition)
+/* NEXT_DEFINITION: ids from there on were never given. */
+static int verify_definitions(struct verify *v, uint32_t next_definition)
 {
-	struct verify_definitions *d = arg;
-	const struct verify_feed *feed = verify_feed(d->v, definition->feed);
+	CLEANUP(index_rows_release) struct index_rows rows = {snapshot_index_txn(v->snapshot)};
+	struct index_definition definition;
+	size_t i = 0; /* terms before this one belong to earlier definitions */
+	int r;
 
-	if (definition->id >= d->state->next_definition)
-		verify_fault(d->v, "index: definition %u has an id that was never given",
-			definition->id);
-	if (!feed || !feed->in_index)
-		verify_fault(d->v, "index: definition '%s' is of unknown feed %u", definition->name,
-			definition->feed);
-	/* The terms are still in key order, so in the order of definitions. */
-	for (; d->i < d->v->n_terms && d->v->terms[d->i].definition <= definition->id; d->i++) {
-		struct verify_term *term = &d->v->terms[d->i];
+	while ((r = index_next_definition(&rows, &definition)) == FOUND) {
+		const struct verify_feed *feed = verify_feed(v, definition.feed);
 
-		term->dropping = definition->dropping;
-		if (term->definition < definition->id)
-			verify_fault(d->v, "index: a value is of unknown definition %u",
-				term->definition);
+		if (definition.id >= next_definition)
+			verify_fault(v, "index: definition %u has an id that was never given",
+				definition.id);
+		if (!feed || !feed->in_index)
+			verify_fault(v, "index: definition '%s' is of unknown feed %u",
+				definition.name, definition.feed);
+		/* The terms are still in key order, so in the order of definitions. */
+		for (; i < v->n_terms && v->terms[i].definition <= definition.id; i++) {
+			v->terms[i].dropping = definition.dropping;
+			if (v->terms[i].definition < definition.id)
+				verify_fault(v, "index: a value is of unknown definition %u",
+					v->terms[i].definition);
+		}
 	}
-	return 0;
+	for (; i < v->n_terms; i++)
+		verify_fault(
+			v, "index: a value is of unknown definition %u", v->terms[i].definition);
+	return verify_failed(v, r, "index: reading definitions");
 }
 
 /* ---- all of it ---------------------------------------------------------- */
@@ -270,7 +272,6 @@ static int verify_definition(void *arg, const struct index_definition *definitio
 int verify_index(struct verify *v)
 {
 	struct index_state state;
-	struct verify_definitions d = {.v = v, .state = &state};
 	uint8_t buffer[META_KEY];
 	struct bytes key = index_meta_key(buffer, META_STATE, 0), value;
 	int r = verify_failed(v, env_check(index_env(snapshot_index(v->snapshot))), "index");
@@ -292,14 +293,8 @@ int verify_index(struct verify *v)
 		r = verify_each_row(v, INDEX_OBJECT, "index: reading 'object'", verify_object_row);
 	if (r == 0)
 		r = verify_each_row(v, INDEX_TERM, "index: reading 'term'", verify_term_row);
-	if (r < 0)
-		return r;
-	r = index_each_definition(snapshot_index(v->snapshot), snapshot_index_txn(v->snapshot), 0,
-		verify_definition, &d);
-	for (; d.i < v->n_terms; d.i++)
-		verify_fault(
-			v, "index: a value is of unknown definition %u", v->terms[d.i].definition);
-	r = verify_failed(v, r, "index: reading definitions");
+	if (r == 0)
+		r = verify_definitions(v, state.next_definition);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < v->n_feeds; i++) {

@@ -36,12 +36,8 @@ static void terms_check_release(struct terms_check *c)
 	terms_free(&c->terms);
 }
 
-static int terms_add_definition(void *arg, const struct index_definition *definition)
+static int terms_add_definition(struct terms_check *c, const struct index_definition *definition)
 {
-	struct terms_check *c = arg;
-
-	if (definition->dropping)
-		return 0;
 	int r = ARRAY_ROOM(c->definitions, c->n_definitions, c->room, 1, "the definitions");
 
 	if (r == 0)
@@ -108,12 +104,16 @@ static int terms_check_objects(struct terms_check *c)
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
 	struct index *index = snapshot_index(c->v->snapshot);
 	struct txn *txn = snapshot_index_txn(c->v->snapshot);
+	CLEANUP(index_rows_release) struct index_rows rows = {txn};
+	struct index_definition definition;
 	struct index_entry entry;
 	struct bytes key;
 	int r = terms_new(&c->terms);
 
-	if (r == 0)
-		r = index_each_definition(index, txn, c->feed->id, terms_add_definition, c);
+	while (r == 0 && (r = index_next_definition(&rows, &definition)) == FOUND)
+		if (definition.feed == c->feed->id && !definition.dropping)
+			r = terms_add_definition(c, &definition);
+	r = r == END ? 0 : r;
 	if (r == 0)
 		r = index_names(index, txn, c->feed->id, BYTES_NONE, BYTES_NONE, &walk);
 	while (r == 0) {

@@ -317,31 +317,26 @@ void step_feed_comes(struct world *world)
 
 /* ---- trimming ----------------------------------------------------------- */
 
-static int lower(void *arg, const struct index_feed *feed)
-{
-	uint64_t *target = arg;
-
-	if (feed->listed && feed->list_begin && feed->list_begin - 1 < *target)
-		*target = feed->list_begin - 1;
-	return 0;
-}
-
 /* Returns the highest seq the reflector may trim to: bounded by the index and by open relists of
  * both daemons. */
 static uint64_t trim_target(struct world *world)
 {
 	struct index *index = NULL;
 	struct index_meta meta;
+	struct index_feed row;
+	struct index_rows rows = {NULL};
 	uint64_t target = 0;
-	struct txn *txn;
 
 	if (index_open_read(world->home, &index) != FOUND)
 		return 0;
-	MUST(txn_begin_read(index_env(index), &txn) == 0, "read");
-	MUST(index_meta(index, txn, &meta) == 0, "meta");
+	MUST(txn_begin_read(index_env(index), &rows.txn) == 0, "read");
+	MUST(index_meta(index, rows.txn, &meta) == 0, "meta");
 	target = meta.taken;
-	(void)index_each_feed(index, txn, lower, &target);
-	txn_abort(&txn);
+	while (index_next_feed(&rows, &row) == FOUND)
+		if (row.listed && row.list_begin && row.list_begin - 1 < target)
+			target = row.list_begin - 1;
+	index_rows_release(&rows);
+	txn_abort(&rows.txn);
 	index_close(&index);
 	for (unsigned f = 0; f < FEEDS; f++) {
 		const struct feed_model *feed = &world->model.committed[f];

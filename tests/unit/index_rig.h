@@ -136,20 +136,21 @@ static inline uint64_t objects(void)
 
 static struct index_definition defined; /* set by definitions() */
 
-static inline int keep_definition(void *arg, const struct index_definition *definition)
-{
-	*(unsigned *)arg += 1;
-	defined = *definition;
-	return 0;
-}
-
 static inline unsigned definitions(void)
 {
 	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct index_definition one;
 	unsigned n = 0;
+	int r;
 
 	cr_assert_eq(txn_begin_read(index_env(rig.index), &txn), 0);
-	cr_assert_eq(index_each_definition(rig.index, txn, FEED, keep_definition, &n), 0);
+	CLEANUP(index_rows_release) struct index_rows rows = {txn};
+	while ((r = index_next_definition(&rows, &one)) == FOUND)
+		if (one.feed == FEED) {
+			defined = one;
+			n++;
+		}
+	cr_assert_eq(r, END);
 	return n;
 }
 

@@ -196,37 +196,27 @@ const char *rig_names(struct rig *rig, uint32_t feed)
 	return text;
 }
 
-struct wanted {
-	const char *name;
-	uint32_t id;
-};
-
-static int match(void *arg, const struct index_definition *definition)
-{
-	struct wanted *wanted = arg;
-
-	if (strcmp(definition->name, wanted->name) != 0 || definition->dropping ||
-		definition->filled != INDEX_READY)
-		return 0;
-	wanted->id = definition->id;
-	return END;
-}
-
 const char *rig_under(struct rig *rig, uint32_t feed, const char *definition, const char *value)
 {
 	static char text[4096];
 	CLEANUP(view_close) struct view view = view_open(rig);
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
-	struct wanted wanted = {definition, 0};
+	CLEANUP(index_rows_release) struct index_rows rows = {view.txn};
+	struct index_definition wanted;
 	struct index_entry entry;
 	struct bytes key;
 	uint64_t count;
 	size_t n = 0;
 
-	if (index_each_definition(view.index, view.txn, feed, match, &wanted) != END)
+	int r;
+	while ((r = index_next_definition(&rows, &wanted)) == FOUND)
+		if (wanted.feed == feed && strcmp(wanted.name, definition) == 0 &&
+			!wanted.dropping && wanted.filled == INDEX_READY)
+			break;
+	if (r != FOUND)
 		return "no such index";
 	text[0] = 0;
-	int r = index_postings(view.index, view.txn, wanted.id, bytes_str(value), &count, &walk);
+	r = index_postings(view.index, view.txn, wanted.id, bytes_str(value), &count, &walk);
 	if (r == NOT_FOUND)
 		return "";
 	OK(r);

@@ -21,7 +21,7 @@ int clock_gettime(clockid_t id, struct timespec *ret_time)
 	return r;
 }
 
-struct index_rows {
+struct rows {
 	char names[200];
 	uint64_t node_values, node_entries, namespace_values;
 };
@@ -29,7 +29,7 @@ struct index_rows {
 static int add_row(void *arg, const char *name, const char *paths, uint64_t values,
 	uint64_t entries, int ready)
 {
-	struct index_rows *rows = arg;
+	struct rows *rows = arg;
 
 	(void)paths;
 	cr_assert(ready);
@@ -46,7 +46,7 @@ static int add_row(void *arg, const char *name, const char *paths, uint64_t valu
 
 Test(query, an_index_of_several_feeds_is_listed_once_with_its_values_counted_once)
 {
-	struct index_rows rows = {.names = ""};
+	struct rows rows = {.names = ""};
 	uint64_t there = 0;
 
 	for (unsigned i = 0; i < OBJECTS; i++)
