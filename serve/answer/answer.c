@@ -150,25 +150,23 @@ struct kinf *answer_kinf(struct answer *answer)
 	return catalog_kinf(answer->catalog);
 }
 
-static int answer_measure_feed(void *argument, struct catalog_feed *feed)
-{
-	const struct feed_definition *d = &feed->definition;
-	struct answer *answer = argument;
-	uint64_t rv;
-
-	if (decimal_parse(bytes_str(feed->timeline.newest_text), UINT64_MAX, &rv) == 0)
-		metric_set(metrics_cell(answer->metrics, METRIC_CACHE_RV,
-				   (const char *[]){d->group, d->resource}),
-			rv);
-	else
-		err_ignore(ERR_SYNTAX, "an RV that is no number can't be shown as one");
-	return 0;
-}
-
 void answer_measure(struct answer *answer)
 {
+	const struct catalog_feed *feed;
+	size_t at = 0;
+
 	CHECK_OBJ(answer, ANSWER_MAGIC);
-	err_ignore(catalog_each(answer->catalog, answer_measure_feed, answer), "none fails");
+	catalog_lock(answer->catalog);
+	while ((feed = catalog_next_feed(answer->catalog, &at))) {
+		const char *labels[] = {feed->definition.group, feed->definition.resource};
+		uint64_t rv;
+
+		if (decimal_parse(bytes_str(feed->timeline.newest_text), UINT64_MAX, &rv) == 0)
+			metric_set(metrics_cell(answer->metrics, METRIC_CACHE_RV, labels), rv);
+		else
+			err_ignore(ERR_SYNTAX, "an RV that is no number can't be shown as one");
+	}
+	catalog_unlock(answer->catalog);
 }
 
 /* ---- workers ------------------------------------------------------------- */

@@ -51,10 +51,8 @@ static int discovery_compare(const void *a, const void *b)
 	return r ? r : strcmp(x->resource, y->resource);
 }
 
-static int discovery_add(void *argument, struct catalog_feed *feed)
+static int discovery_add(struct served *discovery, const struct feed_definition *d)
 {
-	const struct feed_definition *d = &feed->definition;
-	struct served *discovery = argument;
 	struct served_resource resource = {.namespaced = d->namespaced};
 
 	(void)snprintf(resource.group, sizeof(resource.group), "%s", d->group);
@@ -402,8 +400,15 @@ void answer_discovery(struct answer_request *request)
 	bool has_aggregated =
 		request->path.kind == API_PATH_API || request->path.kind == API_PATH_GROUPS;
 	bool is_read = answer_is_read(request);
-	int r = catalog_each(request->worker->answer->catalog, discovery_add, &discovery);
+	struct catalog *catalog = request->worker->answer->catalog;
+	const struct catalog_feed *feed;
+	size_t at = 0;
+	int r = 0;
 
+	catalog_lock(catalog);
+	while (r == 0 && (feed = catalog_next_feed(catalog, &at)))
+		r = discovery_add(&discovery, &feed->definition);
+	catalog_unlock(catalog);
 	if (r == 0)
 		discovery_sort(&discovery);
 	if (r == 0)
@@ -414,8 +419,7 @@ void answer_discovery(struct answer_request *request)
 		(request->path.kind == API_PATH_VERSION || request->path.kind == API_PATH_OTHER))
 		r = 0;
 	/* A client would keep an empty document for hours. */
-	if (r == 0 && is_read && answer_is_of_feeds(request) &&
-		catalog_is_empty(request->worker->answer->catalog))
+	if (r == 0 && is_read && answer_is_of_feeds(request) && catalog_is_empty(catalog))
 		r = api_status_starting(&request->status);
 	if (r == 0 && is_read && request->accept.form == API_FORM_DISCOVERY) {
 		discovery_send(request, &discovery);

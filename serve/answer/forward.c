@@ -49,22 +49,28 @@ static void forward_free_stage(void *stage)
 
 /* ---- floors ------------------------------------------------------------- */
 
-static int forward_add_feed(void *argument, struct catalog_feed *feed)
+/* Keeps the feeds of the path. */
+static void forward_keep_feeds(struct forwarding *f)
 {
-	struct forwarding *f = argument;
+	struct catalog *catalog = f->request->worker->answer->catalog;
 	const struct api_path *path = &f->request->path;
-	const struct feed_definition *d = &feed->definition;
+	struct catalog_feed *feed;
+	size_t at = 0;
 
-	/* Versions of a resource share their RVs. */
-	if (strcmp(d->resource, path->resource) != 0 || strcmp(d->group, path->group) != 0 ||
-		(*d->namespace_ && *path->namespace_ &&
-			strcmp(d->namespace_, path->namespace_) != 0))
-		return 0;
-	if (f->n_feeds == FORWARD_FEEDS_MAX)
-		return END;
-	(void)__atomic_add_fetch(&feed->references, 1, __ATOMIC_ACQ_REL);
-	f->feeds[f->n_feeds++].feed = feed;
-	return 0;
+	catalog_lock(catalog);
+	while (f->n_feeds < FORWARD_FEEDS_MAX && (feed = catalog_next_feed(catalog, &at))) {
+		const struct feed_definition *d = &feed->definition;
+
+		/* Versions of a resource share their RVs. */
+		if (strcmp(d->resource, path->resource) != 0 ||
+			strcmp(d->group, path->group) != 0 ||
+			(*d->namespace_ && *path->namespace_ &&
+				strcmp(d->namespace_, path->namespace_) != 0))
+			continue;
+		(void)__atomic_add_fetch(&feed->references, 1, __ATOMIC_ACQ_REL);
+		f->feeds[f->n_feeds++].feed = feed;
+	}
+	catalog_unlock(catalog);
 }
 
 /* Appends the key of the path's object. */
@@ -119,10 +125,8 @@ static int forward_find_feeds(struct forwarding *f)
 	if (path->kind != API_PATH_RESOURCE || request->cache_answers ||
 		(!f->writes && (*sub || request->verb == ANSWER_WATCH)))
 		return 0;
-	int r = catalog_each(request->worker->answer->catalog, forward_add_feed, f);
-	if (r == END)
-		r = 0;
-	return r == 0 && f->writes && f->n_feeds && *path->name ? forward_note_versions(f) : r;
+	forward_keep_feeds(f);
+	return f->writes && f->n_feeds && *path->name ? forward_note_versions(f) : 0;
 }
 
 /* Makes reads wait for the object, because the answer has no newer RV. LAST: its RV before it went;

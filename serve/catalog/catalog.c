@@ -790,15 +790,9 @@ int catalog_find(struct catalog *catalog, const struct coverage_request *request
 	return best ? FOUND : NOT_FOUND;
 }
 
-int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument)
+struct catalog_feed *catalog_next_feed(const struct catalog *catalog, size_t *at)
 {
-	int r = 0;
-
-	catalog_lock(catalog);
-	for (size_t i = 0; r == 0 && i < catalog->n; i++)
-		r = fn(argument, catalog->feeds[i]);
-	catalog_unlock(catalog);
-	return r;
+	return *at < catalog->n ? catalog->feeds[(*at)++] : NULL;
 }
 
 int catalog_read(struct catalog *catalog, const struct catalog_feed *feed, uint64_t position,

@@ -93,10 +93,8 @@ int catalog_find(struct catalog *catalog, const struct coverage_request *request
 	struct catalog_feed **ret_feed, enum coverage_answer *ret_answer, bool *ret_known);
 void catalog_release(struct catalog_feed **feed);
 
-/* Calls FN for each feed, under catalog_lock(), in the order of their ids, until it returns
- * non-zero. */
-typedef int catalog_feed_fn(void *argument, struct catalog_feed *feed);
-int catalog_each(struct catalog *catalog, catalog_feed_fn *fn, void *argument);
+/* Returns the next feed by id, AT is 0 at first; NULL: there is none. Under catalog_lock(). */
+struct catalog_feed *catalog_next_feed(const struct catalog *catalog, size_t *at);
 
 /* Returns true if an object in the state shown may have changed since: it is read by an as_of. */
 bool catalog_is_past(const struct catalog *catalog);
