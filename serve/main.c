@@ -72,14 +72,6 @@ struct serve {
 	uint64_t freed, trimmed; /* worker.freed of all: a second ago, at the last trim */
 };
 
-static const char *const auth_names[CONFIG_AUTH_MAX] = {[CONFIG_AUTH_DEFAULT] = "default",
-	[CONFIG_AUTH_PEERS] = "peers",
-	[CONFIG_AUTH_SELF] = "self",
-	[CONFIG_AUTH_REVIEW] = "review",
-	[CONFIG_AUTH_ALLOW] = "allow",
-	[CONFIG_AUTH_OPEN] = "open",
-	[CONFIG_AUTH_TOKEN] = "token"};
-
 /* ---- --check -------------------------------------------------------------- */
 
 /* Checks that the file PATH of KEY is readable; NULL: there is none. */
@@ -239,7 +231,7 @@ static int serve_write_addresses(const struct serve *serve)
 		else
 			buf_printf(&text, "%s %s %s %s\n",
 				l->kind == LISTENER_API ? "api" : "metrics",
-				l->tls ? "https" : "http", l->name, auth_names[l->auth]);
+				l->tls ? "https" : "http", l->name, auth_mode_name(l->auth));
 	}
 	int r = buf_error(&text);
 	return r < 0 ? r
@@ -509,7 +501,7 @@ static int serve_open(struct serve *serve, struct daemon *daemon)
 		if (l->local && !*l->path)
 			home_guard_file(serve->home, LISTENER_SOCKET);
 		LOG(serve_listening, .address = l->name, .tls = l->tls != NULL,
-			.auth = l->kind == LISTENER_API ? auth_names[l->auth] : "metrics");
+			.auth = l->kind == LISTENER_API ? auth_mode_name(l->auth) : "metrics");
 	}
 	LOG(daemon_started, .daemon = daemon->program->name, .pid = getpid(),
 		.store = home_path(serve->home));

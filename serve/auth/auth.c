@@ -301,6 +301,19 @@ static void auth_decide_open(
 
 /* ---- auth.h ------------------------------------------------------------- */
 
+const char *auth_mode_name(enum config_auth mode)
+{
+	static const char *const names[CONFIG_AUTH_MAX] = {[CONFIG_AUTH_DEFAULT] = "default",
+		[CONFIG_AUTH_PEERS] = "peers",
+		[CONFIG_AUTH_SELF] = "self",
+		[CONFIG_AUTH_REVIEW] = "review",
+		[CONFIG_AUTH_ALLOW] = "allow",
+		[CONFIG_AUTH_OPEN] = "open",
+		[CONFIG_AUTH_TOKEN] = "token"};
+
+	return names[mode];
+}
+
 void auth_count(
 	struct metrics *metrics, const char *mode, enum auth_answer answer, const char *source)
 {
@@ -317,45 +330,36 @@ void auth_count(
 void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attributes *attributes,
 	auth_decided_fn *fn, void *context, struct auth_pending **ret_pending)
 {
-	struct auth_decision decision = {
-		AUTH_UNAVAILABLE, "", "this mode of serve.auth is not available"};
+	struct auth_decision decision = {AUTH_UNAUTHENTICATED, "", ""};
+	enum config_auth mode = (enum config_auth)x->peer->auth;
 	char user[32];
 
 	CHECK_OBJ(auth, AUTH_MAGIC);
 	*ret_pending = NULL;
-	enum config_auth mode = (enum config_auth)x->peer->auth;
-	if ((mode == CONFIG_AUTH_ALLOW || mode == CONFIG_AUTH_REVIEW) &&
-		!exchange_peer_counts(x->peer)) {
-		decision = (struct auth_decision){AUTH_UNAUTHENTICATED, "", ""};
-		auth_count(auth->metrics, mode == CONFIG_AUTH_ALLOW ? "allow" : "review",
-			decision.answer, "local");
-		fn(context, &decision);
-		return;
-	}
 	switch (mode) {
 	case CONFIG_AUTH_PEERS:
 		auth_decide_peer(auth, x, user, sizeof(user), &decision);
-		auth_count(auth->metrics, "peers", decision.answer, "local");
 		break;
 	case CONFIG_AUTH_OPEN:
 		auth_decide_open(x, attributes, &decision);
-		auth_count(auth->metrics, "open", decision.answer, "local");
 		break;
 	case CONFIG_AUTH_TOKEN:
 		auth_decide_token(auth, x, &decision);
-		auth_count(auth->metrics, "token", decision.answer, "local");
 		break;
 	case CONFIG_AUTH_ALLOW:
-		allow_decide(auth, x, attributes, &decision);
-		auth_count(auth->metrics, "allow", decision.answer, "local");
+		if (exchange_peer_counts(x->peer))
+			allow_decide(auth, x, attributes, &decision);
 		break;
 	case CONFIG_AUTH_SELF:
 	case CONFIG_AUTH_REVIEW:
+		if (mode == CONFIG_AUTH_REVIEW && !exchange_peer_counts(x->peer))
+			break;
 		auth_self_decide(auth->self, x, attributes, fn, context, ret_pending);
 		return;
-	default:
+	default: /* serve_set_auth() gives each listener a mode */
 		break;
 	}
+	auth_count(auth->metrics, auth_mode_name(mode), decision.answer, "local");
 	fn(context, &decision);
 }
 

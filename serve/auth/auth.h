@@ -68,6 +68,8 @@ bool auth_impersonates(const struct exchange *x);
 	"self, " \
 	"or the API server"
 
+const char *auth_mode_name(enum config_auth mode);
+
 /* Counts a decision of MODE in kinf_serve_decisions_total. SOURCE is "local", "cache", "server" or
  * "grace". */
 void auth_count(
