@@ -170,7 +170,7 @@ static int describe_one(struct describe_command *d, const struct kinf_object *ob
 				object->key);
 		else
 			buf_str(out, "History:\n  ");
-		print_indented(out, buf_bytes(&history->rows), 2);
+		print_indented(out, buf_bytes(&history->rows));
 	}
 	r = snapshot_made(d->snapshot->snapshot, r);
 	if (r == 0)

@@ -156,7 +156,7 @@ struct bytes print_name(const struct kinf_object *object)
 
 /* ---- formats ------------------------------------------------------------ */
 
-void print_indented(struct buf *out, struct bytes text, int indent)
+void print_indented(struct buf *out, struct bytes text)
 {
 	const char *p = text.data, *end = p + text.size;
 
@@ -166,7 +166,7 @@ void print_indented(struct buf *out, struct bytes text, int indent)
 
 		buf_put(out, p, (size_t)(stop - p));
 		if (line && stop < end)
-			buf_blanks(out, (size_t)indent);
+			buf_blanks(out, 2);
 		p = stop;
 	}
 }

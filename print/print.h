@@ -81,7 +81,7 @@ int print_object(struct print *print, const struct kinf_object *object);
 int print_end(struct print *print, const char *rv, const char *token);
 void print_release(struct print *print);
 
-/* Appends TEXT, with each line after the first moved right by INDENT. */
-void print_indented(struct buf *out, struct bytes text, int indent);
+/* Appends TEXT, with each line after the first moved right by two columns. */
+void print_indented(struct buf *out, struct bytes text);
 
 #endif

@@ -110,8 +110,7 @@ static bool event_collect(struct describe *d, struct event_rows *rows)
 	describe_copy(d, "metadata.namespace", in, sizeof(in));
 	for (int i = 0; known && i <= is_node; i++) {
 		describe_copy(d, paths[i], id, sizeof(id));
-		if (printer_find_key(&d->row, "metadata.annotations", "kubernetes.io/config.mirror",
-			    &mirror))
+		if (printer_find_annotation(&d->row, "kubernetes.io/config.mirror", &mirror))
 			(void)snprintf(id, sizeof(id), "%.*s", BYTES_ARG(mirror.text));
 		buf_reset(&fields);
 		buf_str(&fields, "involvedObject.name=");

@@ -305,8 +305,7 @@ static enum printer_cell_type class_name(struct printer_row *row)
 	struct value value;
 
 	(void)printer_put_bytes(row, printer_text(row, &row->object, "metadata.name"));
-	if (printer_find_key(row, "metadata.annotations",
-		    "ingressclass.kubernetes.io/is-default-class", &value) &&
+	if (printer_find_annotation(row, "ingressclass.kubernetes.io/is-default-class", &value) &&
 		bytes_equal(value.text, BYTES_LIT("true")))
 		buf_str(row->text, " (default)");
 	return PRINTER_STRING;

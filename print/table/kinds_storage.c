@@ -33,8 +33,7 @@ enum printer_cell_type printer_put_storage_class(struct printer_row *row)
 {
 	struct value class;
 
-	if (!printer_find_key(
-		    row, "metadata.annotations", "volume.beta.kubernetes.io/storage-class", &class))
+	if (!printer_find_annotation(row, "volume.beta.kubernetes.io/storage-class", &class))
 		class.text = printer_text(row, &row->object, "spec.storageClassName");
 	return printer_put_bytes(row, class.text);
 }
@@ -161,7 +160,7 @@ static enum printer_cell_type class_name(struct printer_row *row)
 	bool is_default = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (printer_find_key(row, "metadata.annotations", keys[i], &value))
+		if (printer_find_annotation(row, keys[i], &value))
 			is_default |= bytes_equal(value.text, BYTES_LIT("true"));
 	(void)printer_put_bytes(row, printer_text(row, &row->object, "metadata.name"));
 	return printer_put(row, is_default ? " (default)" : "");

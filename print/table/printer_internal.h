@@ -186,9 +186,7 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
 bool printer_find(
 	struct printer_row *row, const struct value *in, const char *path, struct value *ret_value);
 
-/* Finds the member KEY, perhaps with dots, of the map at PATH. */
-bool printer_find_key(
-	struct printer_row *row, const char *path, const char *key, struct value *ret_value);
+bool printer_find_annotation(struct printer_row *row, const char *key, struct value *ret_value);
 
 /* Returns the text of the scalar at PATH; empty if there is none. Texts of numbers last for three
  * further ones. */

@@ -76,12 +76,11 @@ bool printer_find(
 	return value->type != VALUE_NIL;
 }
 
-bool printer_find_key(
-	struct printer_row *row, const char *path, const char *key, struct value *ret_value)
+bool printer_find_annotation(struct printer_row *row, const char *key, struct value *ret_value)
 {
 	struct value map;
 
-	return printer_find(row, &row->object, path, &map) &&
+	return printer_find(row, &row->object, "metadata.annotations", &map) &&
 	       printer_member(row, &map, bytes_str(key), ret_value);
 }
 
