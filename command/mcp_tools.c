@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "command/mcp.h"
-#include "common/options.h"
+#include "common/bytes.h"
 #include "common/value/json.h"
 
 #define RESOURCE \

@@ -12,6 +12,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Returns the number of items of an array. */
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
 struct bytes {
 	const void *data;
 	size_t size;

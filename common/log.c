@@ -43,8 +43,7 @@ struct log_event {
 
 /* Field i is at byte 8 * i, and a line has room for every field. */
 #define EVENT(id, level, help, fields) \
-	_Static_assert(sizeof(struct log_##id) == \
-				       8 * (sizeof(id##_fields) / sizeof(struct log_field) - 1) && \
+	_Static_assert(sizeof(struct log_##id) == 8 * (ARRAY_SIZE(id##_fields) - 1) && \
 			       sizeof(struct log_##id) <= 8 * 12, \
 		"fields of " #id);
 #include "common/log.def"

@@ -82,8 +82,6 @@ struct options {
 	bool stop_at_operand;
 };
 
-#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Sets the first word of program names in usages and errors: "kubectl kinf" for the plugin of
  * kubectl. */
 void options_call(const char *name);

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
@@ -243,7 +244,7 @@ void proc_begin(void)
 
 	(void)umask(umask(0777) & 0077);
 	(void)sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
 		(void)sigaddset(&set, faults[i]);
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 

@@ -22,7 +22,7 @@ bool redact_hides(const char *path)
 {
 	static const char *const parts[] = {"data", "stringData"};
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		size_t size = strlen(parts[i]);
 
 		if (strncmp(path, parts[i], size) == 0 && strchr(".[", path[size]))

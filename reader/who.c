@@ -254,7 +254,7 @@ static int who_list(struct who *who, const struct kinf_term *term)
 static int who_now(struct who *who)
 {
 	const struct who_value *value = who->value;
-	size_t n = value->any_runtime ? sizeof(who_runtimes) / sizeof(*who_runtimes) : 1;
+	size_t n = value->any_runtime ? ARRAY_SIZE(who_runtimes) : 1;
 	char text[VALUE_SIZE + 20];
 	int r = 0;
 

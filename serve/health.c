@@ -130,7 +130,7 @@ bool health_answer(
 	bool reads = bytes_equal(x->method, BYTES_LIT("GET")) || x->head;
 	const char *path = x->path.data;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		size_t size = strlen(names[i]) + 1;
 
 		if (x->path.size < size || memcmp(path + 1, names[i], size - 1) != 0 ||

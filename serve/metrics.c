@@ -34,7 +34,7 @@ static const double metrics_seconds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6,
 	2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60};
 static const double metrics_sizes[] = {1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072};
 
-#define BUCKETS_MAX (sizeof(metrics_seconds) / sizeof(metrics_seconds[0]) + 1)
+#define BUCKETS_MAX (ARRAY_SIZE(metrics_seconds) + 1)
 
 struct metric_cell {
 	enum metric metric;
@@ -83,8 +83,7 @@ static size_t metrics_bounds(enum metric metric, const double **ret_bounds)
 	bool sizes = metrics_table[metric].type == METRIC_SIZES;
 
 	*ret_bounds = sizes ? metrics_sizes : metrics_seconds;
-	return sizes ? sizeof(metrics_sizes) / sizeof(double)
-		     : sizeof(metrics_seconds) / sizeof(double);
+	return sizes ? ARRAY_SIZE(metrics_sizes) : ARRAY_SIZE(metrics_seconds);
 }
 
 /* ---- begin and end ------------------------------------------------------ */

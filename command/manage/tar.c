@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "command/manage/children.h"
+#include "common/bytes.h"
 #include "common/daemon/signals.h"
 #include "common/err.h"
-#include "common/options.h"
 #include "store/env/text_file.h"
 
 #define MANIFEST  "kinf-backup"

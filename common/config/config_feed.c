@@ -281,7 +281,7 @@ static int config_add_resolve(const struct config_place *place, struct config_fe
 	struct config_index *index;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < sizeof(indexes) / sizeof(*indexes); i++) {
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(indexes); i++) {
 		r = config_new_index(place, indexes[i].name, feed, &index);
 		if (r == 0)
 			r = config_add_index_path(place, indexes[i].path, index);

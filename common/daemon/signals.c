@@ -6,6 +6,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "common/bytes.h"
 #include "common/err.h"
 
 static void signals_end(int number)
@@ -21,7 +22,7 @@ void signals_begin(void)
 
 	(void)sigaction(SIGXFSZ, &ignore, NULL); /* all fail for unknown signals only */
 	(void)sigaction(SIGCHLD, &usual, NULL);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends) && getpid() == 1; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(ends) && getpid() == 1; i++)
 		if (sigaction(ends[i], NULL, &was) == 0 && was.sa_handler == SIG_DFL)
 			(void)sigaction(ends[i], &end, NULL);
 }

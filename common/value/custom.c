@@ -17,7 +17,7 @@ static const char *const custom_builtin_groups[] = {"", "admissionregistration.k
 
 bool custom_is_builtin_group(const char *group)
 {
-	size_t n = sizeof(custom_builtin_groups) / sizeof(*custom_builtin_groups);
+	size_t n = ARRAY_SIZE(custom_builtin_groups);
 
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(custom_builtin_groups[i], group) == 0)

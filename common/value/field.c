@@ -12,7 +12,7 @@
 #define FIELD_MAGIC 0x6669656cu
 #define LABEL_PATHS 2
 #define LABELS_MAX  2 /* of one name */
-#define N_ROWS      (sizeof(field_rows) / sizeof(field_rows[0]))
+#define N_ROWS      ARRAY_SIZE(field_rows)
 
 /* A field label of the API server. */
 struct field_row {

@@ -404,7 +404,7 @@ bool yaml_is_null(const struct yaml_node *node)
 
 	if (node->type != YAML_SCALAR || node->quoted)
 		return false;
-	for (size_t i = 0; i < sizeof(nulls) / sizeof(*nulls); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(nulls); i++) {
 		if (strcmp(node->text, nulls[i]) == 0)
 			return true;
 	}

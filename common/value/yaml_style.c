@@ -262,8 +262,7 @@ static bool style_is_word(struct bytes text)
 		"yes", "Yes", "YES", "off", "Off", "OFF", "true", "True", "TRUE", "null", "Null",
 		"NULL", ".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "false", "False", "FALSE",
 		"+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"};
-	static const uint8_t first[] = {
-		0, 0, 5, 11, 17, 29, sizeof(words) / sizeof(*words)}; /* of each size */
+	static const uint8_t first[] = {0, 0, 5, 11, 17, 29, ARRAY_SIZE(words)}; /* of each size */
 	uint64_t wanted = 0;
 
 	if (!text.size || text.size > 5)

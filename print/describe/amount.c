@@ -48,12 +48,11 @@ void amount_put(const struct amount *quantity, struct buf *out)
 	if (!n) {
 		buf_str(out, "0");
 	} else if (quantity->is_binary && n % 1000 == 0) {
-		for (n /= 1000; n % 1024 == 0 && unit + 1 < sizeof(binary) / sizeof(binary[0]);
-			n /= 1024)
+		for (n /= 1000; n % 1024 == 0 && unit + 1 < ARRAY_SIZE(binary); n /= 1024)
 			unit++;
 		buf_printf(out, "%" PRId64 "%s", n, binary[unit]);
 	} else {
-		for (; n % 1000 == 0 && unit + 1 < sizeof(decimal) / sizeof(decimal[0]); n /= 1000)
+		for (; n % 1000 == 0 && unit + 1 < ARRAY_SIZE(decimal); n /= 1000)
 			unit++;
 		buf_printf(out, "%" PRId64 "%s", n, decimal[unit]);
 	}

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/options.h"
+#include "common/bytes.h"
 
 /* ---- the format --------------------------------------------------------- */
 

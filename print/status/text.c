@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/bytes.h"
 #include "common/cleanup.h"
-#include "common/options.h"
 #include "common/text/utf8.h"
 #include "print/status/status.h"
 #include "print/table/age.h"

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/bytes.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/options.h"
 #include "common/value/json.h"
 #include "common/value/number.h"
 #include "common/value/path.h"

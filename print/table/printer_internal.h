@@ -9,8 +9,8 @@
 #ifndef PRINT_TABLE_PRINTER_INTERNAL_H
 #define PRINT_TABLE_PRINTER_INTERNAL_H
 
+#include "common/bytes.h"
 #include "common/err.h"
-#include "common/options.h"
 #include "common/value/path_set.h"
 #include "common/value/value.h"
 #include "print/table/age.h"

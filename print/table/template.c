@@ -130,7 +130,7 @@ static bool template_descends_into_items(const struct path *path)
 
 	if (!n)
 		return false;
-	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
 		if (bytes_equal(key, bytes_str(own[i])))
 			return false;
 	(void)path_descent_keys(path, 1, &next);

@@ -58,7 +58,7 @@ static bool feeds_is_named(const struct import_builtin *b, const char *name, siz
 
 bool import_find_named(const char *name, size_t size, struct import_kind *ret_kind)
 {
-	for (size_t i = 0; i < sizeof(builtins) / sizeof(*builtins); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(builtins); i++) {
 		const struct import_builtin *b = &builtins[i];
 
 		if (!feeds_is_named(b, name, size))
@@ -131,7 +131,7 @@ static void feeds_resolve(const char *path, struct import_kind *kind)
 	for (size_t i = 0; kind->kind[i]; i++)
 		kind->singular[i] = (char)tolower((unsigned char)kind->kind[i]);
 	(void)snprintf(kind->list_kind, sizeof(kind->list_kind), "%sList", kind->kind);
-	for (size_t i = 0; i < sizeof(builtins) / sizeof(*builtins); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(builtins); i++)
 		if (strcmp(builtins[i].group, kind->group) == 0 &&
 			strcmp(builtins[i].kind, kind->kind) == 0) {
 			feeds_set_builtin(&builtins[i], kind);

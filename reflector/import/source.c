@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "reflector/import/source_internal.h"
@@ -26,7 +27,7 @@ bool source_wants(const char *path)
 	/* macOS puts the attributes of each file beside it, in archives also below __MACOSX/. */
 	if (strncmp(slash ? slash + 1 : path, "._", 2) == 0)
 		return false;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		size_t n = strlen(ends[i]);
 
 		if (size > n && strcmp(path + size - n, ends[i]) == 0)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/bytes.h"
 #include "common/err.h"
 
 #define LIBRARY     "libarchive.so.13"
@@ -34,7 +35,7 @@ bool archive_is_known(const char *head, size_t size)
 			    5}},
 		{0, {"BZh", 3}}, {0, {"PK\3\4", 4}}, {0, {"PK\5\6", 4}}, {257, {"ustar", 5}}};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (size >= known[i].at + known[i].magic.size &&
 			memcmp(head + known[i].at, known[i].magic.data, known[i].magic.size) == 0)
 			return true;
@@ -85,7 +86,7 @@ static int archive_load(void)
 	if (!library)
 		return err_say(ERR_UNSUPPORTED,
 			"archives need libarchive: install it (libarchive13), or unpack the file");
-	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
 		void *function = dlsym(library, functions[i].name);
 
 		if (!function)

@@ -268,7 +268,7 @@ static struct failure failure_find(CURLcode code, bool answered)
 {
 	struct failure failure = {code, ERR_NETWORK, NULL};
 
-	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(failures); i++)
 		if (failures[i].code == code)
 			failure = failures[i];
 	if (!failure.words)
@@ -319,7 +319,7 @@ static bool failure_is_closed(const char *reason)
 	static const char *const texts[] = {
 		"SSL_ERROR_SYSCALL", "unexpected eof", "Recv failure", "Send failure"};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (strstr(reason, texts[i]))
 			return true;
 	return false;

@@ -588,9 +588,9 @@ int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kube
 
 		config->withheld = config->token || config->token_file || config->username ||
 				   pem_given(&config->client_certificate);
-		for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 			small_file_wipe_text(texts[i]);
-		for (size_t i = 0; i < sizeof(pems) / sizeof(pems[0]); i++) {
+		for (size_t i = 0; i < ARRAY_SIZE(pems); i++) {
 			small_file_wipe(&pems[i]->data, pems[i]->size);
 			free(pems[i]->file);
 			*pems[i] = (struct kubeconfig_pem){NULL};

@@ -87,7 +87,7 @@ static int environment_fill(
 	for (size_t i = 0; i < n && !r; i++) {
 		bool skip = false;
 
-		for (size_t j = 0; j < sizeof(private) / sizeof(private[0]); j++)
+		for (size_t j = 0; j < ARRAY_SIZE(private); j++)
 			skip |= environment_same_name(environ[i], private[j]);
 		if (!skip)
 			r = environment_put(environment, strdup(environ[i]));

@@ -215,7 +215,7 @@ static int proxy_read_url(const char *url, const char *source, struct proxy *ret
 	struct proxy_parts parts = {.scheme = NULL};
 	const char *rest = url;
 
-	for (size_t i = 0; i < sizeof(proxy_schemes) / sizeof(proxy_schemes[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(proxy_schemes); i++)
 		if (!strncasecmp(url, proxy_schemes[i].name, strlen(proxy_schemes[i].name))) {
 			parts.scheme = &proxy_schemes[i];
 			rest = url + strlen(proxy_schemes[i].name);

@@ -150,7 +150,7 @@ static void status_read_object(struct bytes body, struct status *status)
 		status->retry_after_ns = status_number(seconds) * SECOND_NS;
 
 	status->kind = status_kind_of_code(status->code);
-	for (size_t i = 0; status->code != 429 && i < sizeof(reasons) / sizeof(reasons[0]); i++)
+	for (size_t i = 0; status->code != 429 && i < ARRAY_SIZE(reasons); i++)
 		if (bytes_equal(reason, bytes_str(reasons[i].reason)))
 			status->kind = reasons[i].kind;
 	/* Newer servers send the cause, older ones only the words. */

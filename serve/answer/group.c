@@ -363,7 +363,7 @@ static int group_name(const struct answer_request *request, struct buf *name)
 		(unsigned char)o->include};
 
 	buf_put(name, form, sizeof(form));
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		buf_put(name, texts[i], strlen(texts[i]) + 1);
 	buf_bytes_put(name, buf_bytes(&request->key));
 	return buf_error(name);

@@ -117,7 +117,7 @@ static void mcp_put_words(const struct exchange *x, struct buf words[MCP_WORDS])
 
 	buf_str(&words[n++], "GATEWAY_INTERFACE=CGI/1.1");
 	buf_str(&words[n++], "REQUEST_METHOD=POST");
-	for (size_t i = 0; i < sizeof(headers) / sizeof(*headers); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(headers); i++) {
 		struct bytes value = exchange_header(x, headers[i].header);
 
 		if (value.data && value.size <= MCP_HEADER)

@@ -180,7 +180,7 @@ const char *answer_verb_name(const struct answer_request *request)
 	static const char *const reads[] = {
 		[ANSWER_GET] = "get", [ANSWER_LIST] = "list", [ANSWER_WATCH] = "watch"};
 
-	for (size_t i = 0; !request->is_message && i < sizeof(verbs) / sizeof(*verbs); i++)
+	for (size_t i = 0; !request->is_message && i < ARRAY_SIZE(verbs); i++)
 		if (bytes_equal(request->x->method, bytes_str(verbs[i].method)))
 			return strcmp(verbs[i].verb, "delete") == 0 && !*request->path.name
 				       ? "deletecollection"
@@ -244,7 +244,7 @@ struct metric_cell *answer_cell(const struct answer_request *request, enum metri
 
 void answer_head_put(struct answer_head *head, const char *name, const char *value)
 {
-	REQUIRE(head->n < sizeof(head->headers) / sizeof(*head->headers));
+	REQUIRE(head->n < ARRAY_SIZE(head->headers));
 	head->headers[head->n++] = (struct exchange_header){bytes_str(name), bytes_str(value)};
 }
 

@@ -137,7 +137,7 @@ static const struct api_bookmark {
 
 const char *api_bookmark_rest(const char *group, const char *version, const char *kind)
 {
-	for (size_t i = 0; i < sizeof(api_bookmarks) / sizeof(*api_bookmarks); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(api_bookmarks); i++) {
 		const struct api_bookmark *b = &api_bookmarks[i];
 
 		if (strcmp(b->group, group) == 0 && strcmp(b->kind, kind) == 0 &&

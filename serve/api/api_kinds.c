@@ -52,7 +52,7 @@ static const struct api_kind api_kinds[] = {
 
 static const struct api_kind *api_kind_find(const char *group, const char *kind)
 {
-	for (size_t i = 0; i < sizeof(api_kinds) / sizeof(*api_kinds); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(api_kinds); i++)
 		if (strcmp(api_kinds[i].group, group) == 0 && strcmp(api_kinds[i].kind, kind) == 0)
 			return &api_kinds[i];
 	return NULL;
@@ -115,7 +115,7 @@ unsigned api_kind_group_rank(const char *group)
 		"scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io",
 		"resource.k8s.io", "flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io",
 		"storagemigration.k8s.io", "lifecycle.k8s.io"};
-	unsigned n = sizeof(groups) / sizeof(*groups), i = 0;
+	unsigned n = ARRAY_SIZE(groups), i = 0;
 
 	while (i < n && strcmp(groups[i], group) != 0)
 		i++;

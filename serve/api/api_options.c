@@ -127,7 +127,7 @@ static bool api_options_is_true(const char *value)
 	static const char *const values[] = {"1", "t", "T", "true", "TRUE", "True"};
 	bool found = false;
 
-	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 		found |= strcmp(value, values[i]) == 0;
 	return found;
 }
@@ -220,7 +220,7 @@ static uint64_t api_options_unit(struct bytes unit)
 	} units[] = {{"ns", 1}, {"us", 1000}, {"\u00b5s", 1000}, {"\u03bcs", 1000}, {"ms", 1000000},
 		{"s", 1000000000}, {"m", 60000000000}, {"h", 3600000000000}};
 
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
 		if (bytes_equal(unit, bytes_str(units[i].name)))
 			return units[i].ns;
 	return 0;

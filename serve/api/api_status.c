@@ -44,7 +44,7 @@ void api_status_details(
 
 	status->has_details = true;
 	buf_reset(&status->object);
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		buf_str(&status->object, texts[i] ? texts[i] : "");
 		buf_byte(&status->object, '\0');
 	}

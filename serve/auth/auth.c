@@ -257,7 +257,7 @@ static bool auth_host_is_local(struct bytes host)
 	static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
 	const char *p = host.data;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		size_t n = strlen(names[i]);
 
 		if (host.size >= n && strncasecmp(p, names[i], n) == 0 &&

@@ -83,7 +83,7 @@ static bool head_is_hop_by_hop(struct bytes name)
 		"proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
 		"upgrade", "content-length", "http2-settings"};
 
-	return head_is_one_of(name, names, sizeof(names) / sizeof(*names));
+	return head_is_one_of(name, names, ARRAY_SIZE(names));
 }
 
 /* Returns whether a Connection header among the N FIELDS names NAME. */
@@ -171,7 +171,7 @@ static int forward_head_write(const struct exchange *x, struct bytes host, struc
 
 		/* A front proxy names the user by X-Remote-*; from a client they are a lie. */
 		if (head_is_hop_by_hop(h->name) || bytes_starts(h->name, BYTES_LIT("x-remote-")) ||
-			head_is_one_of(h->name, ours, sizeof(ours) / sizeof(*ours)) ||
+			head_is_one_of(h->name, ours, ARRAY_SIZE(ours)) ||
 			(uncompressed && bytes_equal(h->name, BYTES_LIT("accept-encoding"))) ||
 			(!is_credential &&
 				head_is_of_connection(x->headers, x->n_headers, h->name)))

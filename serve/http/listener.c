@@ -228,7 +228,7 @@ int listener_accept(const struct listener *l)
 	if (fd < 0)
 		return err_set(-errno, "accepting a connection on '%s'", l->name);
 	/* A connection without one of these is only noticed later when its client is gone. */
-	for (size_t i = 0; !l->local && i < sizeof(options) / sizeof(options[0]); i++)
+	for (size_t i = 0; !l->local && i < ARRAY_SIZE(options); i++)
 		(void)setsockopt(fd, options[i].level, options[i].name, &options[i].value,
 			sizeof(options[i].value));
 	return fd;

@@ -388,7 +388,7 @@ const char *stream_phrase(int status)
 		{503, "Service Unavailable"}, {504, "Gateway Timeout"},
 		{505, "HTTP Version Not Supported"}};
 
-	for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(phrases); i++)
 		if (phrases[i].status == status)
 			return phrases[i].phrase;
 	return "Unknown";

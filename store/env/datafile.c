@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
@@ -60,7 +61,7 @@ int datafile_refuse_network(const char *directory)
 
 	if (statfs(directory, &s) < 0)
 		return err_set(-errno, "'%s'", directory);
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
 		if ((uint32_t)s.f_type == types[i])
 			return err_say(ERR_UNSUPPORTED,
 				"'%s' is on a network file system, where shared memory is not "
@@ -82,7 +83,7 @@ bool datafile_type_reserves(uint32_t type)
 		0x65735546, /* FUSE: depends on the program */
 	};
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
 		if (type == types[i])
 			return false;
 	return true;

@@ -128,7 +128,7 @@ static int generation_set_rights(const struct generation *gen, int directory_fd,
 		return err_set(-errno, "reading its rights");
 	if (ours.st_gid == above.st_gid && (ours.st_mode & 07777) == mode)
 		return 0;
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		if ((fchownat(gen->fd, files[i], (uid_t)-1, above.st_gid, AT_SYMLINK_NOFOLLOW) <
 				    0 ||
 			    fchmodat(gen->fd, files[i], file_mode, 0) < 0) &&

@@ -241,7 +241,7 @@ void generation_remove_failed(int directory_fd, uint32_t number)
 	fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return;
-	for (size_t i = 0; i < sizeof(file_names) / sizeof(file_names[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(file_names); i++)
 		(void)unlinkat(fd, file_names[i], 0); /* the next start removes the rest */
 	(void)unlinkat(directory_fd, name, AT_REMOVEDIR);
 }
@@ -258,7 +258,7 @@ static int generation_remove(int directory_fd, uint32_t number, struct replaced_
 		return r;
 	if (replaced)
 		replaced_files_add(replaced, fd, GENERATION_HINTS_FILE);
-	for (size_t i = 0; i < sizeof(file_names) / sizeof(file_names[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(file_names); i++)
 		if (unlinkat(fd, file_names[i], 0) < 0 && errno != ENOENT)
 			return err_set(-errno, "%s: removing %s", name, file_names[i]);
 	if (unlinkat(directory_fd, name, AT_REMOVEDIR) < 0)

@@ -166,7 +166,7 @@ static int home_give_files(const struct home *home, gid_t group)
 		{home->index_fd, "CURRENT"}};
 	struct stat st;
 
-	for (size_t i = 0; group != HOME_NO_GROUP && i < sizeof(files) / sizeof(files[0]); i++) {
+	for (size_t i = 0; group != HOME_NO_GROUP && i < ARRAY_SIZE(files); i++) {
 		if (fstatat(files[i].directory, files[i].name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
 			!S_ISREG(st.st_mode) ||
 			(st.st_gid == group && (st.st_mode & 0777) == home_file_mode(home)))
@@ -388,7 +388,7 @@ static int home_open_once(
 	_Atomic int *const parts[] = {&home->id_fd, &home->journal_fd, &home->index_fd,
 		&home->cursors_fd, &home->record_fd, &home->runtime_fd};
 	home->fd = proc_apart(home->fd); /* before another thread knows it */
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		*parts[i] = proc_apart(*parts[i]);
 	*ret_home = TAKE(home);
 	return 0;
@@ -419,7 +419,7 @@ void home_close(struct home **home)
 	int parts[] = {
 		h->runtime_fd, h->record_fd, h->cursors_fd, h->index_fd, h->journal_fd, h->id_fd};
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		cleanup_fd(&parts[i]);
 	cleanup_fd(&h->fd);
 	replaced_files_close(&h->replaced);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/bytes.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -45,7 +46,7 @@ static const char *home_find_change(const struct home *home)
 	} parts[] = {{home->id_fd, "id"}, {home->journal_fd, "journal"}, {home->index_fd, "index"},
 		{home->cursors_fd, "cursors"}, {home->record_fd, "runtime"}};
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (home_is_changed(parts[i].fd, home->fd, parts[i].name, 0))
 			return parts[i].name;
 	if (*home->runtime &&

@@ -115,7 +115,7 @@ static bool place_is_everybodys(const struct stat *st)
 	static const char *const paths[] = {"/", "/tmp", "/var/tmp", "/dev/shm"};
 	struct stat known;
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
 		if (stat(paths[i], &known) == 0 && known.st_dev == st->st_dev &&
 			known.st_ino == st->st_ino)
 			return true;
@@ -183,7 +183,7 @@ static int place_check_parts(int fd, const char *store)
 	const char *word = shell_word(store, room);
 	unsigned own = (unsigned)geteuid();
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (faccessat(fd, parts[i], R_OK | W_OK, AT_EACCESS) < 0 && errno == EACCES)
 			return err_say(ERR_CONFIG,
 				"user %u may not use '%s/%s' of its store: sudo chown -R %u %s; "

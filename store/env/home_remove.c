@@ -129,7 +129,7 @@ int home_remove(struct home *home)
 		r = remove_directory(home->fd, "serve");
 	if (r == 0)
 		r = remove_directory(home->fd, HOME_PINS);
-	for (size_t i = 0; r == 0 && i < sizeof(files) / sizeof(files[0]); i++)
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(files); i++)
 		if (unlinkat(home->fd, files[i], 0) < 0 && errno != ENOENT)
 			r = err_set(-errno, "removing '%s'", files[i]);
 	if (r < 0)

@@ -13,6 +13,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "common/bytes.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -230,8 +231,7 @@ static enum pin_kind pin_file_choose(int fd)
 	struct statfs disk;
 
 	err_ignore(fails, "as on btrfs");
-	for (size_t i = 0;
-		fails == 0 && fstatfs(fd, &disk) == 0 && i < sizeof(kept) / sizeof(kept[0]); i++)
+	for (size_t i = 0; fails == 0 && fstatfs(fd, &disk) == 0 && i < ARRAY_SIZE(kept); i++)
 		if ((uint32_t)disk.f_type == kept[i])
 			return PIN_MAPPED;
 	return PIN_WRITTEN;

@@ -7,7 +7,6 @@
 
 #include "common/bytes.h"
 #include "common/hash.h"
-#include "common/options.h"
 
 #define HISTORIES 3
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/config_rig.h"
 
+#include "common/bytes.h"
+
 static void refuse(const char *text, const char *sentence)
 {
 	struct config *c = NULL;

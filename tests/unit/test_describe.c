@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of descriptions; whole ones are compared with kubectl's in
  * tests/scenario/test_describe.py. */
-#include "common/options.h"
+#include "common/bytes.h"
 #include "print/describe/describe_internal.h"
 #include "print/describe/describe.h"
 #include "tests/unit/body.h"

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
-#include "common/options.h"
+#include "common/bytes.h"
 #include "store/env/state.h"
 #include "tests/unit/env_rig.h"
 #include "tests/unit/page_rig.h"

@@ -2,7 +2,7 @@
 /* Commits of killed writers. */
 #include <sys/mman.h>
 
-#include "common/options.h"
+#include "common/bytes.h"
 #include "store/pins/pin_page.h"
 #include "tests/unit/env_rig.h"
 #include "tests/unit/page_rig.h"

@@ -2,7 +2,7 @@
 /* Changed bytes in the index's file: a read yields the written value, or an error. */
 #include <sys/mman.h>
 
-#include "common/options.h"
+#include "common/bytes.h"
 #include "store/index/index_internal.h"
 #include "tests/unit/index_rig.h"
 

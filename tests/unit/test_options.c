@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "common/bytes.h"
 #include "common/config/config.h"
 #include "common/options.h"
 #include "tests/unit/unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/options.h"
+#include "common/bytes.h"
 #include "common/value/path_set.h"
 #include "tests/unit/body.h"
 #include "tests/unit/unit.h"

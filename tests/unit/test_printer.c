@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Columns and cells of objects: forms printed without an API server. */
-#include "common/options.h"
+#include "common/bytes.h"
 #include "common/value/number.h"
 #include "print/table/age.h"
 #include "print/table/printer.h"
