@@ -71,44 +71,38 @@ int dump_objects(struct dump *dump)
 
 /* ---- terms and postings ------------------------------------------------- */
 
-struct term_dump {
-	struct dump *dump;
-	const struct index_definition *definition;
-	bool postings;
-};
-
-static void dump_term_names(struct term_dump *terms, const struct index_term_row *row)
+static void dump_term_names(struct dump *dump, const struct index_definition *definition,
+	const struct index_term_row *row)
 {
-	struct dump *dump = terms->dump;
-
-	dump_number(dump, "feed", terms->definition->feed);
-	dump_text(dump, "index", bytes_str(terms->definition->name));
+	dump_number(dump, "feed", definition->feed);
+	dump_text(dump, "index", bytes_str(definition->name));
 	dump_text(dump, "value", row->value);
 	dump_flag(dump, "cut", !row->whole);
 	dump_number(dump, "term", row->term);
 }
 
-/* Prints the term, or its postings. */
-static int dump_each_term(void *arg, const struct index_term_row *row)
+static int dump_term(struct dump *dump, const struct index_definition *definition,
+	const struct index_term_row *row)
+{
+	dump_begin(dump, "term");
+	dump_term_names(dump, definition, row);
+	dump_number(dump, "postings", row->count);
+	return dump_end(dump);
+}
+
+static int dump_postings(struct dump *dump, const struct index_definition *definition,
+	const struct index_term_row *row)
 {
 	CLEANUP(index_walk_close) struct index_walk *walk = NULL;
-	struct term_dump *terms = arg;
-	struct dump *dump = terms->dump;
 	struct index_entry entry;
 	struct bytes key;
-
-	if (!terms->postings) {
-		dump_begin(dump, "term");
-		dump_term_names(terms, row);
-		dump_number(dump, "postings", row->count);
-		return dump_end(dump);
-	}
 	int r = index_term_postings(dump->index, dump->index_txn, row->term, &walk);
+
 	while (r == 0 && (r = index_walk_next(walk, &key, &entry)) == FOUND) {
-		if (!dump_wants(dump, terms->definition->feed, key))
+		if (!dump_wants(dump, definition->feed, key))
 			continue;
 		dump_begin(dump, "posting");
-		dump_term_names(terms, row);
+		dump_term_names(dump, definition, row);
 		dump_number(dump, "object", entry.object);
 		dump_text(dump, "key", key);
 		r = dump_end(dump);
@@ -116,17 +110,29 @@ static int dump_each_term(void *arg, const struct index_term_row *row)
 	return r == END ? 0 : r;
 }
 
+static int dump_definition_terms(
+	struct dump *dump, const struct index_definition *definition, bool postings)
+{
+	CLEANUP(index_rows_release)
+	struct index_rows rows = {.txn = dump->index_txn, .definition = definition->id};
+	struct index_term_row row;
+	int r = 0;
+
+	while (r == 0 && (r = index_next_value(&rows, &row)) == FOUND)
+		r = postings ? dump_postings(dump, definition, &row)
+			     : dump_term(dump, definition, &row);
+	return r == END ? 0 : r;
+}
+
 int dump_terms(struct dump *dump, bool postings)
 {
 	CLEANUP(index_rows_release) struct index_rows rows = {dump->index_txn};
 	struct index_definition definition;
-	struct term_dump terms = {dump, &definition, postings};
 	int r = dump->index ? 0 : END;
 
 	while (r == 0 && (r = index_next_definition(&rows, &definition)) == FOUND)
 		if (dump_wants_feed(dump, definition.feed))
-			r = index_values(dump->index, dump->index_txn, definition.id, BYTES_NONE,
-				dump_each_term, &terms);
+			r = dump_definition_terms(dump, &definition, postings);
 	return r == END ? 0 : r;
 }
 

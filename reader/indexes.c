@@ -37,17 +37,6 @@ static int values_add(struct index_values *all, struct bytes value, uint64_t cou
 	return r < 0 ? r : ARRAY_ADD(all->values, all->n, all->room, gathered, "index values");
 }
 
-static int values_take_one(void *arg, const struct index_term_row *row)
-{
-	struct index_value_walk *walk = arg;
-
-	if (walk->gather)
-		return values_add(walk->gather, row->value, row->count);
-	int r = walk->fn(walk->arg, row->value.data, row->value.size, row->count);
-	walk->stopped = r != 0;
-	return r;
-}
-
 static int values_compare(const void *a, const void *b, void *arg)
 {
 	const struct index_value *x = a, *y = b;
@@ -85,6 +74,28 @@ static bool values_has_before(const struct term_list *list, size_t i)
 		if (bytes_equal(list->terms[k].value, list->terms[i].value))
 			return true;
 	return false;
+}
+
+static int values_of_now(struct snapshot *snapshot, const struct index_definition *definition,
+	struct bytes prefix, struct index_value_walk *walk)
+{
+	CLEANUP(index_rows_release)
+	struct index_rows rows = {.txn = snapshot_index_txn(snapshot),
+		.definition = definition->id,
+		.prefix = prefix};
+	struct index_term_row row;
+	int r;
+
+	while ((r = index_next_value(&rows, &row)) == FOUND) {
+		if (walk->gather)
+			r = values_add(walk->gather, row.value, row.count);
+		else
+			r = walk->fn(walk->arg, row.value.data, row.value.size, row.count);
+		walk->stopped = r != 0;
+		if (r != 0)
+			return r;
+	}
+	return r == END ? 0 : r;
 }
 
 /* Gathers the values of DEFINITION in the objects of the snapshot's event: the index has those of
@@ -147,9 +158,8 @@ int kinf_index_values(struct kinf_snapshot *snapshot, const char *feed, const ch
 			r = values_of_past(snapshot, &set->feeds[i], &definition,
 				bytes_str(prefix ? prefix : ""), &all);
 		else if (r == FOUND)
-			r = index_values(snapshot_index(snapshot->snapshot),
-				snapshot_index_txn(snapshot->snapshot), definition.id,
-				bytes_str(prefix ? prefix : ""), values_take_one, &walk);
+			r = values_of_now(snapshot->snapshot, &definition,
+				bytes_str(prefix ? prefix : ""), &walk);
 	}
 	if (r == NOT_FOUND && !walk.stopped)
 		r = err_say(ERR_NO_INDEX,
@@ -172,22 +182,6 @@ struct index_walk_feeds {
 	void *arg;
 };
 
-/* Sums over the definitions of one name, from one of the feeds on. */
-struct index_totals {
-	struct index_values *gather; /* NULL: there is one feed, and its values are all different */
-	uint64_t values, entries;
-	bool filling;
-};
-
-static int totals_add_value(void *arg, const struct index_term_row *row)
-{
-	struct index_totals *totals = arg;
-
-	totals->values++;
-	totals->entries += row->count;
-	return totals->gather ? values_add(totals->gather, row->value, row->count) : 0;
-}
-
 static int values_count_one(void *arg, const char *value, size_t size, uint64_t count)
 {
 	(void)value;
@@ -197,14 +191,16 @@ static int values_count_one(void *arg, const char *value, size_t size, uint64_t 
 	return 0;
 }
 
+/* Gives sums over the definitions of one name, from one of the feeds on. */
 static int definition_give(struct index_walk_feeds *walk, const struct index_definition *definition)
 {
 	struct snapshot *snapshot = walk->snapshot->snapshot;
 	struct index_values all = {.n = 0};
-	struct index_totals totals = {.gather = walk->set->n > 1 ? &all : NULL};
+	bool gathers = walk->set->n > 1; /* else the values are all different */
+	uint64_t values = 0, entries = 0;
+	struct index_value_walk count = {.fn = values_count_one, .arg = &values};
 	struct index_definition same;
-	uint64_t different = 0;
-	struct index_value_walk count = {.fn = values_count_one, .arg = &different};
+	bool filling = false;
 	int r = 0;
 
 	if (definition->dropping)
@@ -216,20 +212,25 @@ static int definition_give(struct index_walk_feeds *walk, const struct index_def
 			continue;
 		if (i < walk->feed) /* it was given out with this one */
 			return 0;
-		totals.filling |= r == AGAIN;
-		r = index_values(snapshot_index(snapshot), snapshot_index_txn(snapshot), same.id,
-			BYTES_NONE, totals_add_value, &totals);
+		filling |= r == AGAIN;
+		CLEANUP(index_rows_release)
+		struct index_rows rows = {
+			.txn = snapshot_index_txn(snapshot), .definition = same.id};
+		struct index_term_row row;
+		while (r >= 0 && (r = index_next_value(&rows, &row)) == FOUND) {
+			entries += row.count;
+			values += !gathers;
+			if (gathers)
+				r = values_add(&all, row.value, row.count);
+		}
 	}
-	if (r >= 0 && totals.gather) {
+	if (r >= 0 && gathers)
 		r = values_give_sums(&all, &count);
-		totals.values = different;
-	}
 	buf_release(&all.text);
 	free(all.values);
 	if (r < 0)
 		return r;
-	return walk->fn(walk->arg, definition->name, definition->paths, totals.values,
-		totals.entries, !totals.filling);
+	return walk->fn(walk->arg, definition->name, definition->paths, values, entries, !filling);
 }
 
 int kinf_index_list(struct kinf_snapshot *snapshot, const char *feed, kinf_index_fn *fn, void *arg)

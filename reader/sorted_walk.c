@@ -26,7 +26,6 @@ struct order {
 	struct order_value *values; /* a heap, the first one first */
 	size_t n, room;
 	uint64_t entries; /* objects with a value */
-	bool unusable;    /* a value is kept as its beginning only */
 };
 
 /* ---- the index, and its worth ------------------------------------------------ */
@@ -66,23 +65,28 @@ static void order_sift_down(struct order *order, size_t i)
 	values[i] = moved;
 }
 
-static int order_add_value(void *arg, const struct index_term_row *row)
+/* Reads the values of the index. Returns: 0; NOT_FOUND: one is kept as its beginning only. */
+static int order_read_values(struct order *order)
 {
-	struct order *order = arg;
+	CLEANUP(index_rows_release)
+	struct index_rows rows = {.txn = order->txn, .definition = order->definition};
+	struct index_term_row row;
 	struct sort_value value;
+	int r = 0;
 
-	if (!row->value.size)
-		return 0; /* as good as missing */
-	order->entries += row->count;
-	order->unusable |= !row->whole;
-	if (order->unusable)
-		return END;
-	sort_value_read(row->value, &value);
-	if (!sorted_wants_value(order->sorted, &value))
-		return 0;
-	return ARRAY_ADD(order->values, order->n, order->room,
-		((struct order_value){value, row->value, row->count}),
-		"the sorted values of an index");
+	while (r == 0 && (r = index_next_value(&rows, &row)) == FOUND) {
+		if (!row.value.size)
+			continue; /* as good as missing */
+		if (!row.whole)
+			return NOT_FOUND;
+		order->entries += row.count;
+		sort_value_read(row.value, &value);
+		if (sorted_wants_value(order->sorted, &value))
+			r = ARRAY_ADD(order->values, order->n, order->room,
+				((struct order_value){value, row.value, row.count}),
+				"the sorted values of an index");
+	}
+	return r == END ? 0 : r;
 }
 
 /* ---- objects ------------------------------------------------------------ */
@@ -186,11 +190,10 @@ static int order_offer_all(struct order *order)
 	struct as_of *as_of = order->candidates->as_of;
 	struct index_entry entry;
 	struct bytes key;
-	int r = index_values(
-		order->index, order->txn, order->definition, BYTES_NONE, order_add_value, order);
+	int r = order_read_values(order);
 
-	if (r < 0 || order->unusable)
-		return r < 0 ? r : NOT_FOUND;
+	if (r != 0)
+		return r;
 	for (size_t i = order->n / 2; i-- > 0;)
 		order_sift_down(order, i);
 	r = as_of ? as_of_walk(as_of, AS_OF_CHANGED, BYTES_NONE, BYTES_NONE) : END;

@@ -183,15 +183,25 @@ int index_undefine(struct index *index, uint32_t definition, size_t limit);
 int index_meta(struct index *index, struct txn *txn, struct index_meta *ret_meta);
 int index_feed(struct index *index, struct txn *txn, uint32_t feed, struct index_feed *ret_feed);
 
-/* Walks over the rows of feeds, or over those of definitions, by id:
- * CLEANUP(index_rows_release) struct index_rows rows = {txn}. A definition's texts are borrowed. */
+/* Walks over the feeds or the definitions, by id, or over a definition's values with PREFIX, in
+ * byte order: CLEANUP(index_rows_release) struct index_rows rows = {txn}. Texts are borrowed from
+ * TXN. */
 struct index_rows {
 	struct txn *txn;
+	/* For values: */
+	uint32_t definition;
+	struct bytes prefix;   /* borrowed until the end of the walk */
 	struct cursor *cursor; /* the walk's own */
+};
+struct index_term_row {
+	struct bytes value; /* WHOLE false: the stored beginning of one above INDEX_VALUE_MAX */
+	bool whole;
+	uint64_t term, count; /* index_term_postings() walks its postings */
 };
 /* FOUND, END. */
 int index_next_feed(struct index_rows *rows, struct index_feed *ret_feed);
 int index_next_definition(struct index_rows *rows, struct index_definition *ret_definition);
+int index_next_value(struct index_rows *rows, struct index_term_row *ret_row);
 void index_rows_release(struct index_rows *rows);
 
 int index_get(struct index *index, struct txn *txn, uint32_t feed, struct bytes key,
@@ -223,16 +233,6 @@ void index_walk_close(struct index_walk **walk);
 int index_has(struct index *index, struct txn *txn, uint32_t definition, struct bytes value,
 	uint64_t object);
 
-/* Calls FN for the definition's values with PREFIX, in byte order, until it returns non-zero.
- * index_term_postings() walks the postings of one. */
-struct index_term_row {
-	struct bytes value; /* WHOLE false: the stored beginning of one above INDEX_VALUE_MAX */
-	bool whole;
-	uint64_t term, count;
-};
-typedef int index_term_fn(void *arg, const struct index_term_row *row);
-int index_values(struct index *index, struct txn *txn, uint32_t definition, struct bytes prefix,
-	index_term_fn *fn, void *arg);
 int index_term_postings(
 	struct index *index, struct txn *txn, uint64_t term, struct index_walk **ret_walk);
 

@@ -133,42 +133,60 @@ int index_feed(struct index *index, struct txn *txn, uint32_t feed, struct index
 	return r != FOUND ? r : index_read_feed(key, value, ret_feed);
 }
 
-/* Steps to the next row of meta with TAG. Returns: FOUND, END. */
-static int index_next_meta(
-	struct index_rows *rows, char tag, struct bytes *ret_key, struct bytes *ret_value)
+/* Steps to the next row of DB with the prefix FIRST. Returns: FOUND, END. */
+static int index_next_row(struct index_rows *rows, enum index_database db, struct bytes first,
+	struct bytes *ret_key, struct bytes *ret_value)
 {
-	struct bytes first = BYTES(&tag, 1);
 	bool is_first = !rows->cursor;
-	int r = is_first ? cursor_open(rows->txn, INDEX_META, &rows->cursor) : 0;
+	int r = is_first ? cursor_open(rows->txn, db, &rows->cursor) : 0;
 
 	if (r == 0 && is_first)
-		r = index_check_around(rows->cursor, INDEX_META, first, true);
+		r = index_check_around(rows->cursor, db, first, true);
 	if (r == 0)
 		r = is_first ? cursor_seek(rows->cursor, first, ret_key, ret_value)
 			     : cursor_next(rows->cursor, ret_key, ret_value);
 	if (r == FOUND)
-		r = index_check_page(rows->cursor, INDEX_META, *ret_key);
+		r = index_check_page(rows->cursor, db, *ret_key);
 	if (r != FOUND || bytes_starts(*ret_key, first))
 		return r;
-	r = index_check_row(
-		INDEX_META, *ret_key, ret_value); /* its key may be damaged, and more follow */
+	r = index_check_row(db, *ret_key, ret_value); /* its key may be damaged, and more follow */
 	return r < 0 ? r : END;
 }
 
 int index_next_feed(struct index_rows *rows, struct index_feed *ret_feed)
 {
+	static const char tag = META_FEED;
 	struct bytes key, value;
-	int r = index_next_meta(rows, META_FEED, &key, &value);
+	int r = index_next_row(rows, INDEX_META, BYTES(&tag, 1), &key, &value);
 
 	return r == FOUND ? index_read_feed(key, value, ret_feed) : r;
 }
 
 int index_next_definition(struct index_rows *rows, struct index_definition *ret_definition)
 {
+	static const char tag = META_DEFINITION;
 	struct bytes key, value;
-	int r = index_next_meta(rows, META_DEFINITION, &key, &value);
+	int r = index_next_row(rows, INDEX_META, BYTES(&tag, 1), &key, &value);
 
 	return r == FOUND ? index_read_definition(key, value, ret_definition) : r;
+}
+
+int index_next_value(struct index_rows *rows, struct index_term_row *ret_row)
+{
+	uint8_t buffer[TERM_KEY_MAX];
+	struct bytes prefix = rows->prefix, key, value;
+
+	if (prefix.size > INDEX_VALUE_MAX)
+		prefix.size = INDEX_VALUE_MAX; /* the index keeps no more of a longer value */
+	int r = index_next_row(
+		rows, INDEX_TERM, index_term_key(buffer, rows->definition, prefix), &key, &value);
+
+	if (r != FOUND)
+		return r;
+	ret_row->whole = index_term_is_whole(key);
+	ret_row->value = BYTES(
+		(const uint8_t *)key.data + 4, ret_row->whole ? key.size - 4 : INDEX_VALUE_MAX);
+	return index_read_term(key, value, &ret_row->term, &ret_row->count);
 }
 
 void index_rows_release(struct index_rows *rows)
@@ -447,46 +465,4 @@ int index_walk_next(struct index_walk *walk, struct bytes *ret_key, struct index
 		return r;
 	*ret_key = BYTES((const uint8_t *)key.data + 4, key.size - 4);
 	return index_read_name(key, value, ret_entry);
-}
-
-/* ---- values ------------------------------------------------------------- */
-
-int index_values(struct index *index, struct txn *txn, uint32_t definition, struct bytes prefix,
-	index_term_fn *fn, void *arg)
-{
-	CLEANUP(cursor_close) struct cursor *cursor = NULL;
-	uint8_t buffer[TERM_KEY_MAX];
-	struct index_term_row row;
-	struct bytes key, value;
-
-	CHECK_OBJ(index, INDEX_MAGIC);
-	if (prefix.size > INDEX_VALUE_MAX)
-		prefix.size = INDEX_VALUE_MAX; /* the index keeps no more of a longer value */
-	struct bytes start = index_term_key(buffer, definition, prefix);
-	int r = cursor_open(txn, INDEX_TERM, &cursor);
-
-	if (r == 0)
-		r = index_check_around(cursor, INDEX_TERM, start, true);
-	if (r == 0)
-		r = cursor_seek(cursor, start, &key, &value);
-	for (; r == FOUND && bytes_starts(key, start); r = cursor_next(cursor, &key, &value)) {
-		bool whole = index_term_is_whole(key);
-
-		r = index_check_page(cursor, INDEX_TERM, key);
-		if (r < 0)
-			return r;
-		row = (struct index_term_row){
-			.value = BYTES((const uint8_t *)key.data + 4,
-				whole ? key.size - 4 : INDEX_VALUE_MAX),
-			.whole = whole,
-		};
-		r = index_read_term(key, value, &row.term, &row.count);
-		if (r == 0)
-			r = fn(arg, &row);
-		if (r != 0)
-			return r;
-	}
-	if (r == FOUND) /* a damaged key may have more of them after it */
-		r = index_check_row(INDEX_TERM, key, &value);
-	return r == END ? 0 : r;
 }
