@@ -48,13 +48,13 @@ static struct bytes catalogue_text(const struct value *map, const char *key)
 	return item.text;
 }
 
-static bool catalogue_list_has(const struct value *map, const char *key, const char *wanted)
+static bool catalogue_has_verb(const struct value *map, const char *wanted)
 {
 	struct value list, item;
 	struct value_iter iter;
 	struct bytes none;
 
-	if (value_find(map, bytes_str(key), &list) != FOUND)
+	if (value_find(map, BYTES_LIT("verbs"), &list) != FOUND)
 		return false;
 	value_iter_init(&iter, &list);
 	while (value_iter_next(&iter, &none, &item) == FOUND)
@@ -105,8 +105,7 @@ static int catalogue_read_resource(struct catalogue *catalogue, const struct val
 {
 	struct catalogue_entry entry = {
 		.rank = place->group_at << 32 | place->version_at,
-		.usable = catalogue_list_has(item, "verbs", "list") &&
-			  catalogue_list_has(item, "verbs", "watch"),
+		.usable = catalogue_has_verb(item, "list") && catalogue_has_verb(item, "watch"),
 	};
 	struct resource *resource = &entry.resource;
 	struct bytes kind = catalogue_text(item, "kind");

@@ -161,18 +161,17 @@ int identity_start(struct http *http, const struct kubeconfig *config, identity_
 
 /* ---- comparing ---------------------------------------------------------- */
 
-static bool identity_begins(const char *text, const char *prefix)
+static bool identity_is_uid(const char *text)
 {
-	return !strncmp(text, prefix, strlen(prefix));
+	return !strncmp(text, UID, strlen(UID));
 }
 
 bool identity_is_other(const char *was, const char *is)
 {
-	return *was && identity_begins(was, UID) == identity_begins(is, UID) &&
-	       strcmp(was, is) != 0;
+	return *was && identity_is_uid(was) == identity_is_uid(is) && strcmp(was, is) != 0;
 }
 
 bool identity_is_better(const char *was, const char *is)
 {
-	return identity_begins(is, UID) || !identity_begins(was, UID);
+	return identity_is_uid(is) || !identity_is_uid(was);
 }
