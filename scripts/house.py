@@ -50,7 +50,6 @@ PROSE_GOAL = (18.0, 2.6)
 PROSE_MAX = {
     "reader": (3.0, 0.3, 0, 0, 0),
     "scripts": (3.0, 0.3, 0, 0, 0),
-    "serve": (18.0, 2.6, 15, 0, 0),
     "tests": (3.0, 0.3, 1, 0, 0),
 }
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "defined", "do", "else"}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SelfSubjectAccessReviews and SelfSubjectRulesReviews, if the API server can't answer them: k9s and
- * `kubectl auth can-i` ask the first before they read, Headlamp takes the second for the login. The
- * client may get, list and watch what kinf-serve would let it, and nothing else.
+ * SelfSubjectAccessReviews and SelfSubjectRulesReviews, if the API server can't answer them: k9s
+ * and `kubectl auth can-i` ask the first before they read, Headlamp takes the second for the login.
+ * The client may get, list and watch what kinf-serve would let it, and nothing else.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -79,9 +79,8 @@ static int authorize_denied(struct answer_request *request)
 			BYTES_ARG(request->x->path), *why ? ": " : "", why);
 	else
 		api_status_set(&request->status, 403, "Forbidden",
-			"%s%s%s%s%s%s is forbidden: User \"%s\" cannot %s resource \"%s%s%s\" in "
-			"API "
-			"group \"%s\" %s%s%s",
+			"%s%s%s%s%s%s is forbidden: "
+			"User \"%s\" cannot %s resource \"%s%s%s\" in API group \"%s\" %s%s%s",
 			path->resource, *path->group ? "." : "", path->group, *object ? " \"" : "",
 			object, *object ? "\"" : "", user, answer_verb_name(request),
 			path->resource, *path->subresource ? "/" : "", path->subresource,

@@ -54,8 +54,8 @@ static int encode_custom_part(struct catalog_feed *feed, const struct record *de
 }
 
 /* Finds the object NAME of a resource of the cluster for RECORD, valid until
- * answer_release_snapshot(). Returns: FOUND; NOT_FOUND; END: no feed has been listed that would have
- * it; errors. */
+ * answer_release_snapshot(). Returns: FOUND; NOT_FOUND; END: no feed has been listed that would
+ * have it; errors. */
 static int encode_find(struct answer_worker *worker, const struct coverage_request *wanted,
 	const char *name, struct record *record)
 {

@@ -2,8 +2,9 @@
 /*
  * The modes `self` and `review`: the API server decides. With `self` by one SelfSubjectAccessReview
  * with the client's own token, or, if the client impersonates, by a request like the client's
- * (question.h, probe); with `review` kinf-serve has an account of its own (serve.review), and asks by a SubjectAccessReview for the name and organizations of the
- * client's certificate, or for the user of its token by a TokenReview.
+ * (question.h, probe); with `review` kinf-serve has an account of its own (serve.review), and asks
+ * by a SubjectAccessReview for the name and organizations of the client's certificate, or for the
+ * user of its token by a TokenReview.
  *
  * A thread of its own asks, and requests for the same decision wait for one question. Decisions are
  * kept for 10 s; while the API server is silent or away, an allowed one counts for
