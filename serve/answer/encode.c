@@ -9,7 +9,6 @@
 #include "common/err.h"
 #include "common/hash.h"
 #include "common/value/custom.h"
-#include "common/value/selector.h"
 #include "common/value/value.h"
 #include "serve/api/api_kinds.h"
 #include "serve/api/api_object.h"
@@ -101,42 +100,48 @@ int answer_custom(struct answer_request *request, enum answer_custom_part part, 
 	return r < 0 ? r : buf_error(out);
 }
 
-/* Returns 1 if the APIService of the request's version names a server, 0 if it names none; as
- * encode_find() if there is none. */
-static int encode_is_of_service(struct answer_request *request, int *ret_found)
+static int encode_find_api_service(struct answer_request *request, struct record *record)
 {
-	CLEANUP(selector_free) struct selector *service = NULL;
 	const struct feed_definition *d = &request->feed->definition;
 	const struct coverage_request wanted = {.group = "apiregistration.k8s.io",
 		.version = "v1",
 		.resource = "apiservices",
 		.namespace_ = "",
 		.name = ""};
-	struct record record;
 	char name[512];
 
 	(void)snprintf(name, sizeof(name), "%s.%s", d->version, d->group);
-	*ret_found = encode_find(request->worker, &wanted, name, &record);
-	if (*ret_found != FOUND)
-		return 0;
-	int r = selector_parse_fields("spec.service.name!=", &service);
-	return r < 0 ? r : selector_match(service, record.body);
+	return encode_find(request->worker, &wanted, name, record);
+}
+
+/* Returns 1 if the APIService names a server of its own, else 0; ERR_CORRUPT. */
+static int encode_names_service(struct bytes body)
+{
+	struct value root, spec, service;
+	int r = value_read(body, &root);
+
+	if (r == 0)
+		r = value_find(&root, BYTES_LIT("spec"), &spec);
+	if (r == FOUND)
+		r = value_find(&spec, BYTES_LIT("service"), &service);
+	return r < 0 ? r : r == FOUND && service.type == VALUE_MAP;
 }
 
 int answer_is_aggregated(struct answer_request *request)
 {
 	struct record record;
-	int found;
 
 	if (custom_is_builtin_group(request->feed->definition.group))
 		return 0;
-	int r = encode_is_of_service(request, &found);
-	if (found == NOT_FOUND || found == END) {
-		found = encode_find_definition(request, &record);
-		r = found == NOT_FOUND;
+	int r = encode_find_api_service(request, &record);
+	if (r == FOUND) {
+		r = encode_names_service(record.body);
+	} else if (r == NOT_FOUND || r == END) {
+		r = encode_find_definition(request, &record);
+		r = r < 0 || r == AGAIN ? r : r == NOT_FOUND;
 	}
 	answer_release_snapshot(request->worker);
-	return found < 0 || found == AGAIN ? found : r;
+	return r;
 }
 
 int answer_form_check(struct answer_request *request)
