@@ -504,14 +504,15 @@ static enum printer_cell_type eviction_message(struct printer_row *row)
 	return printer_put_bytes(row, p < end ? BYTES(p, (size_t)(end - p)) : BYTES_LIT("<unset>"));
 }
 
+#define CELL_EVICTION_TARGET(name_, of_) \
+	CELL_FUNCTION_OF(name_, 0, eviction_target, of_, \
+		"target contains a reference to an object (e.g. a pod) that should be evicted. " \
+		"This field is required and immutable.")
+
 static const struct printer_cell_row eviction_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION_OF("Target", 0, eviction_target, "name",
-		"target contains a reference to an object (e.g. a pod) that should be evicted. "
-		"This field is required and immutable."),
-	CELL_FUNCTION_OF("Target Type", 0, eviction_target, "",
-		"target contains a reference to an object (e.g. a pod) that should be evicted. "
-		"This field is required and immutable."),
+	CELL_EVICTION_TARGET("Target", "name"),
+	CELL_EVICTION_TARGET("Target Type", ""),
 	CELL_FUNCTION("Status", "string", 0, eviction_status,
 		"conditions contain information about the eviction request.\n\nEviction specific "
 		"conditions are: TargetEvicted or Failed (managed by evictionrequest-controller). "
@@ -566,12 +567,8 @@ static const struct printer_cell_row eviction_cells[] = {
 
 static const struct printer_cell_row evictionrequest_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION_OF("Target", 0, eviction_target, "name",
-		"target contains a reference to an object (e.g. a pod) that should be evicted. "
-		"This field is required and immutable."),
-	CELL_FUNCTION_OF("Target Type", 0, eviction_target, "",
-		"target contains a reference to an object (e.g. a pod) that should be evicted. "
-		"This field is required and immutable."),
+	CELL_EVICTION_TARGET("Target", "name"),
+	CELL_EVICTION_TARGET("Target Type", ""),
 	CELL_FUNCTION("Status", "string", 0, eviction_status,
 		"conditions contain information about the eviction request.\n\nEvictionRequest "
 		"specific conditions are: TargetEvicted or Failed (managed by "
