@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs `make test`, then the longer tests: torture, a crowd of readers and followers for
-# $STRESS_SECONDS (300), worlds of 10,000 steps of the model, every stress program with
-# ThreadSanitizer, the comparison with client-go if Go and client-go are installed, packages in a
+# Runs `make test`, then the longer tests: torture, worlds of 10,000 steps of the model, every stress
+# program with ThreadSanitizer, the comparison with client-go if Go and client-go are installed, packages in a
 # clean root if their tools are installed, a real API server if KUBECONFIG names one, its faults if
 # KINF_LAB names the tools to start one (check-real-faults.sh), and a lifelike cluster if KINF_WORLD
 # names its tools (check-world.sh). Names the skipped tests, and the reasons, at the end. All of it
@@ -95,8 +94,7 @@ one "torture limits" scripts/check-torture.sh build/debug limits --count 12
 one "torture power cuts" scripts/check-torture.sh build/debug power_cuts --count 1000
 one "torture members" scripts/check-torture.sh build/debug members
 one "torture freezing, all" scripts/check-torture.sh build/asan freezing --count 0
-one "build build/release" make -j"$jobs" --no-print-directory VARIANT=release all \
-    build/release/programs/crowd
+one "build build/release" make -j"$jobs" --no-print-directory VARIANT=release all
 one "build build/release/bench/swarm" make -j"$jobs" --no-print-directory VARIANT=release build/release/bench/swarm \
     build/release/kinf-simulator
 one "memory of idle watches" env KINF_BUILD=build/release /usr/bin/python3 -m pytest -q -p no:cacheprovider \
@@ -106,7 +104,6 @@ one "kinf-serve as a product of axes" env KINF_BUILD=build/release KINF_PRODUCT=
 one "build build/release/unit/test_proc" make -j"$jobs" --no-print-directory VARIANT=release \
     build/release/unit/test_proc
 one "unit test_proc (release)" build/release/unit/test_proc
-one "crowd ${STRESS_SECONDS:=300}s" scripts/check-stress.sh build/release "$STRESS_SECONDS"
 one "a hoarder of snapshots" env KINF_BUILD=build/release /usr/bin/python3 tests/stress/hoarder.py
 one "build build/release/bench" make -j"$jobs" --no-print-directory VARIANT=release \
     build/release/bench/fill build/release/bench/latency

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kills (kill -9) daemons, `kinf run`, readers and followers, several in a second, while the
 cluster changes and forgets its history: at random moments and at failpoints. The index is removed
-and redefined in between, the runtime directory removed, and the processor stopped for a moment;
+and redefined in between, the runtime directory removed, and processes stopped for a moment;
 lists come in pages and as streams. After every few hundred kills all of it comes to rest:
 
   * the store equals the cluster, `kinf verify --deep` finds no fault, and the journal is the first
@@ -12,32 +12,26 @@ lists come in pages and as streams. After every few hundred kills all of it come
     found its change there, or was told to try again (ledger.py);
   * no file has grown beyond its early size, and no file is left over.
 
-It can go on where it ended: --state DIR keeps store, counts and the simulated cluster, and the
-cluster goes on running.
-
-usage: tests/torture/kills.py [--count N] [--seconds N] [--state DIR] [--seed N]    ($KINF_BUILD: with failpoints)
+usage: tests/torture/kills.py [--count N] [--seed N]    N kills ($KINF_BUILD: with failpoints)
 """
 
+import json
 import os
-import pickle
 import random
-import re
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
 
 os.environ.setdefault("KINF_BUILD", "build/debug")
-from torture import FEED, arguments, eventually, program, whole  # noqa: E402
+from torture import FEED, arguments, eventually, program, whole, with_workspace  # noqa: E402
 from ledger import Ledger, call_line, cursor_seq, watch_line  # noqa: E402
 
-from harness.process import Process, check_sanitizers  # noqa: E402
-from harness.simulator import Simulator, simulator_program  # noqa: E402
-from harness.store import Store  # noqa: E402
+from harness.process import check_sanitizers  # noqa: E402
+from harness.simulator import object_key  # noqa: E402
 
 OBJECTS = 120
 ROUND = 250  # kills between two rests
@@ -65,9 +59,10 @@ def failpoints():
 
 
 class Kills:
-    def __init__(self, directory, options):
-        self.directory, self.options = Path(directory), options
-        self.counts, self.ledgers, self.sizes, self.lineage = {}, {}, [], None
+    def __init__(self, workspace, options):
+        self.options, self.counts, self.ledgers, self.sizes = options, {}, {}, []
+        self.simulator = workspace.simulator()
+        self.store = workspace.store(simulator=self.simulator)
         self.failure, self.streaming = None, False
         self.lock = threading.Lock()
         points = failpoints()
@@ -78,32 +73,25 @@ class Kills:
         }
         self.turns = {"reflector": [], "processor": []}  # each point once before any comes again
 
-    # ---- a store that outlives this process ----------------------------------------------------
+    # ---- the store -----------------------------------------------------------------------------
 
     def begin(self):
-        kept = self.directory / "state.pickle"
-        if kept.exists():
-            memory = pickle.loads(kept.read_bytes())
-            self.counts, self.ledgers, self.sizes, self.lineage = (memory[key] for key in ("counts", "ledgers", "sizes", "lineage"))
-            self.simulator = Simulator.at(*memory["ports"])
-            self.cluster = memory["cluster"]
-        else:
-            self.start_simulator()
-        self.store = Store(self.directory, self.simulator)
+        self.simulator.settings(bookmarkMs=200)
+        self.simulator.create(FEED, OBJECTS, size=900)
         self.configure()
         self.reflector = self.daemon("kinf-reflector")
         self.processor = self.daemon("kinf-processor")
         self.supervisor = self.store.process("kinf-run", [program("kinf"), "run", "--config", self.store.config, "--runtime-dir", self.store.runtime])
         self.revive()
         self.store.wait_equal(self.simulator, FEED, 60)
-        if not self.ledgers:
-            self.lineage = self.journal_uuid()
-            self.simulator.churn(FEED, 60, 20)
-            for name in FOLLOWERS:
-                process = self.follower(name).start()
-                eventually(lambda: self.cursor(name), 30, f"the cursor of {name}")
-                assert process.stop() == 0, process.tail()
-                self.ledgers[name] = Ledger(self.events(name, process), self.cursor(name))
+        self.lineage = self.store.lineage()
+        self.simulator.churn(FEED, 60, 20)
+        for name in FOLLOWERS:
+            process = self.follower(name).start()
+            eventually(lambda: self.cursor(name), 30, f"the cursor of {name}")
+            assert process.stop() == 0, process.tail()
+            self.ledgers[name] = Ledger(self.events(name, process), self.cursor(name))
+        self.rest()
 
     def configure(self):
         """Other indexes than before, and lists as streams instead of pages or the other way round."""
@@ -112,29 +100,8 @@ class Kills:
         self.store.configure(whole(FEED, indexes=INDEX_SETS[0], pageSize=40), retention={"time": "1s", "size": "256MiB"},
                              streamingLists=self.streaming, hangLimit="5m")  # fmt: skip
 
-    def start_simulator(self):
-        """Not the harness's, since it ends with its starter."""
-        out = self.directory / "simulator.out"
-        argv = [simulator_program(), *([] if self.options.state else ["--die-with-parent"])]
-        with open(out, "wb") as file:
-            self.cluster = subprocess.Popen(argv, stdout=file, stderr=file, stdin=subprocess.DEVNULL, start_new_session=True).pid
-        found = eventually(lambda: re.search(r"listening on \S+:(\d+)\ncontrol on \S+:(\d+)\n", out.read_text()), 60)
-        self.simulator = Simulator.at(int(found[1]), int(found[2]))
-        self.simulator.settings(bookmarkMs=200)
-        self.simulator.create(FEED, OBJECTS, size=900)
-
-    def keep(self):
-        memory = {"counts": self.counts, "ledgers": self.ledgers, "sizes": self.sizes, "lineage": self.lineage,
-                  "ports": (self.simulator.port, self.simulator.control_port), "cluster": self.cluster}  # fmt: skip
-        new = self.directory / "state.new"
-        new.write_bytes(pickle.dumps(memory))
-        new.rename(self.directory / "state.pickle")
-
     def daemon(self, name):
         return self.store.process(name, [program(name), "--config", self.store.config, "--runtime-dir", self.store.runtime])
-
-    def journal_uuid(self):
-        return self.store.lineage()
 
     def cursor(self, name):
         return cursor_seq(self.store.path / "cursors" / name)
@@ -175,9 +142,7 @@ class Kills:
         if chance.random() < 0.3:
             time.sleep(chance.uniform(0, 0.25))
             if chance.random() < 0.1:
-                self.processor.send(signal.SIGSTOP)
-                time.sleep(chance.uniform(0, 0.5))
-                self.processor.send(signal.SIGCONT)
+                stop_for_a_moment(self.processor, chance)
             self.end(process, role)
             if chance.random() < 0.2:
                 self.simulator.compact()
@@ -238,12 +203,17 @@ class Kills:
     def readers_loop(self, chance, limit):
         reader = self.store.process(f"reader-{threading.get_ident()}", [])
         while self.goes_on(limit):
-            reader.argv = [program("kinf"), *chance.choice(READS)]
+            words = chance.choice(READS)
+            reader.argv = [program("kinf"), *words]
             self.start(reader)
             time.sleep(chance.expovariate(1 / 0.03))
             if chance.random() < 0.1:
+                stop_for_a_moment(reader, chance)
                 status = reader.wait(60)
                 assert status in (0, 1) and (status == 0 or reader.log.strip()), reader.tail()
+                if status == 0 and words == READS[0]:
+                    keys = [object_key(item) for item in json.loads(reader.out)["items"]]
+                    assert keys == sorted(set(keys)), keys
             elif reader.running:
                 reader.kill()
                 self.killed("reader at random")
@@ -262,6 +232,8 @@ class Kills:
             if chance.random() < 0.3:
                 fail = f"{chance.choice(self.points['follower'])}:{chance.randint(1, 8)}:kill"
             self.start(process, fail)
+            if chance.random() < 0.1:
+                stop_for_a_moment(process, chance)
             deadline = time.monotonic() + chance.expovariate(1 / 0.8)
             while process.running and time.monotonic() < deadline:
                 time.sleep(0.02)
@@ -308,7 +280,7 @@ class Kills:
         self.revive()
         self.store.wait_synced(FEED, 60)
         self.store.wait_equal(self.simulator, FEED, 60)
-        assert self.journal_uuid() == self.lineage, "another journal"
+        assert self.store.lineage() == self.lineage, "another journal"
         self.check_no_list()
         processes = {name: self.start(self.follower(name)) for name in FOLLOWERS}
         self.simulator.touch(FEED, 3)  # for each of them to print
@@ -366,20 +338,16 @@ class Kills:
         return True
 
     def run(self):
-        began = time.monotonic()
-        self.begin()
-        if not self.sizes:
-            self.rest()
-            self.keep()
-        while (not self.options.count or self.total < self.options.count) and (
-            not self.options.seconds or time.monotonic() - began < float(self.options.seconds)
-        ):
-            self.round(self.total + ROUND, f"{self.options.seed} {self.total}")
-            self.rest()
-            self.keep()
-            print(f"{self.total} kills, {self.sizes[-1]['files']} files, {self.sizes[-1]['bytes'] >> 10} KiB", flush=True)
-        for process in (self.reflector, self.processor):
-            assert process.stop() == 0, process.tail()
+        try:
+            self.begin()
+            while self.total < self.options.count:
+                self.round(self.total + ROUND, f"{self.options.seed} {self.total}")
+                self.rest()
+                print(f"{self.total} kills, {self.sizes[-1]['files']} files, {self.sizes[-1]['bytes'] >> 10} KiB", flush=True)
+            for process in (self.reflector, self.processor):
+                assert process.stop() == 0, process.tail()
+        finally:
+            self.report()
 
     def report(self):
         for what, n in sorted(self.counts.items()):
@@ -387,6 +355,13 @@ class Kills:
         for name, ledger in self.ledgers.items():
             print(f"cursor {name}: {ledger.events} events, {ledger.runs} runs, {ledger.repeated} came again after a kill")
         print(f"{'all':50} {self.total:8}", flush=True)
+
+
+def stop_for_a_moment(process, chance):
+    """With its pins and locks."""
+    process.send(signal.SIGSTOP)
+    time.sleep(chance.uniform(0, 0.5))
+    process.send(signal.SIGCONT)
 
 
 def children_of(pid):
@@ -404,25 +379,8 @@ def is_running(pid):
 
 
 def main():
-    options = arguments(__doc__, 500, ("--seconds", "ends with the first rest after this"), ("--state", "goes on there later"))
-    directory = Path(options.state or tempfile.mkdtemp(prefix="kinf-kills-"))
-    directory.mkdir(parents=True, exist_ok=True)
-    kills = Kills(directory, options)
-    failed = True
-    try:
-        kills.run()
-        failed = False
-    finally:
-        kills.report()
-        for process in kills.store.processes:
-            if process.running:
-                process.kill()
-        if not options.state:
-            os.kill(kills.cluster, signal.SIGKILL)
-        if failed:
-            print(f"kept: {directory}")
-    if not options.state:
-        subprocess.run(["rm", "-rf", str(directory)], check=True)
+    options = arguments(__doc__, 500)
+    with_workspace(lambda workspace: Kills(workspace, options).run())
 
 
 if __name__ == "__main__":
