@@ -124,7 +124,7 @@ quick-tests: all $(torture_programs) $(unit_tests) $(fuzzers) \
 		$(addprefix $(B)/bench/,fill latency swarm) \
 		$(filter $(B)/model/% $(B)/programs/%,$(test_programs))
 tests: quick-tests $(B)/torture/faults.so $(B)/torture/recorder.so $(B)/torture/pages.so \
-		$(B)/torture/bytes $(B)/torture/forks $(test_programs) \
+		$(B)/torture/bytes $(test_programs) \
 		$(if $(bench_src),$(B)/bench/preload.so)
 
 # ---- rules ---------------------------------------------------------------------------------------
@@ -211,12 +211,11 @@ $(torture_programs): $(B)/tests/torture/allocations.o
 		$(if $(filter %reflector %serve,$@),$(curl_libs)) $(store_libs) \
 		$(if $(findstring reflector,$@),$(json_libs))
 
-$(B)/torture/bytes: $(B)/tests/torture/questions.o
-$(B)/torture/bytes $(B)/torture/forks: $(B)/torture/%: $(B)/tests/torture/%.o $(reader_lib) \
+$(B)/torture/bytes: $(B)/tests/torture/bytes.o $(B)/tests/torture/questions.o $(reader_lib) \
 		$(store_lib) $(common_lib)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(link) $(filter %.o,$^) $(filter %.a,$^) $(store_libs)
+	$(Q)$(link) $^ $(store_libs)
 
 # Loaded into programs (LD_PRELOAD); a sanitizer's own wrappers would be in the way.
 $(B)/torture/%.so: $(B)/tests/torture/%.o

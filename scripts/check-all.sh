@@ -78,19 +78,16 @@ fi
 one "build build/asan" make -j"$jobs" --no-print-directory VARIANT=asan tests
 one "torture memory, all" scripts/check-torture.sh build/asan memory --count 0
 one "build build/release/torture" make -j"$jobs" --no-print-directory VARIANT=release all \
-    build/release/torture/faults.so build/release/programs/informer build/release/torture/bytes build/release/torture/forks
+    build/release/torture/faults.so build/release/programs/informer build/release/torture/bytes
 one "torture system calls" scripts/check-torture.sh build/release system_calls --count 5 --seed 2
 one "torture bytes" scripts/check-torture.sh build/release bytes --count 60 --seed 2
 one "torture clocks" scripts/check-torture.sh build/release clocks --count 40 --seed 2
-one "torture forks" scripts/check-torture.sh build/release forks --count 20000
 page_tests=$(sed -n '/^TESTS = /,/\]/p' tests/torture/pages.py | grep -o '"[a-z_]*"' | tr -d '"')
 # shellcheck disable=SC2086 # words on purpose
 one "build build/debug" make -j"$jobs" --no-print-directory VARIANT=debug all build/debug/torture/recorder.so \
     build/debug/torture/pages.so build/debug/programs/informer build/debug/programs/reader $(printf 'build/debug/unit/test_%s ' $page_tests)
 one "torture kills" scripts/check-torture.sh build/debug kills --count 10000
 one "torture pages" scripts/check-torture.sh build/debug pages
-one "torture namespaces" scripts/check-torture.sh build/debug namespaces
-one "torture limits" scripts/check-torture.sh build/debug limits --count 12
 one "torture power cuts" scripts/check-torture.sh build/debug power_cuts --count 1000
 one "torture members" scripts/check-torture.sh build/debug members
 one "torture freezing, all" scripts/check-torture.sh build/asan freezing --count 0
