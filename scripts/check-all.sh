@@ -101,7 +101,6 @@ one "kinf-serve as a product of axes" env KINF_BUILD=build/release KINF_PRODUCT=
 one "build build/release/unit/test_proc" make -j"$jobs" --no-print-directory VARIANT=release \
     build/release/unit/test_proc
 one "unit test_proc (release)" build/release/unit/test_proc
-one "a hoarder of snapshots" env KINF_BUILD=build/release /usr/bin/python3 tests/stress/hoarder.py
 one "build build/release/bench" make -j"$jobs" --no-print-directory VARIANT=release \
     build/release/bench/fill build/release/bench/latency
 one "rebuild of 1,000,000 objects" env KINF_BUILD=build/release /usr/bin/python3 tests/stress/rebuild.py

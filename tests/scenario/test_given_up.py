@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reader stopped for minutes, while copies replaced its files and too many such files were held:
 the daemons took the space back. It says so, and prints nothing wrong. (store/env/replaced.h;
-tests/stress/hoarder.py waits for the daemons to do it.)"""
+unit/test_replaced.c has the daemons do it.)"""
 
 import json
 import os
