@@ -18,5 +18,4 @@ export KINF_BUILD=$1
 /usr/bin/python3 tests/real/check_product.py # the same as a product of forms, transports, sizes and so on
 /usr/bin/python3 tests/real/check_manifests.py # packaging/kubernetes, kinf config rbac
 /usr/bin/python3 tests/real/check_clients.py # kubectl line by line, informers while everything is killed
-/usr/bin/python3 tests/real/check_prometheus.py # its targets of each role
 /usr/bin/python3 tests/real/check_specs.py # Kubernetes' own specs of watches, lists, tables, discovery
