@@ -72,8 +72,6 @@ def add_size(table, n, figures):
         for rank, bar in (("p50", 60), ("p99", 300)):
             value = figures["latency"][f"commit_to_reader_{rank}_us"]
             table.add(f"{n}: commit to reader, {rank}, 200/s", f"{value:.0f} us", f"{bar} us", value < bar)
-            table.add(f"same: the machine's own two hops between three idle processes, {rank}",
-                      f"{figures['latency'][f'two_hops_{rank}_us']:.0f} us", "", None)
         for rank in ("p50", "p99"):
             table.add(f"{n}: commit to a handler of libkinf, {rank}, 200/s",
                       f"{figures['latency'][f'commit_to_handler_{rank}_us']:.0f} us", "", None)

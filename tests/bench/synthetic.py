@@ -104,8 +104,7 @@ def latencies(place, n):
     """Medians of several runs, since single medians vary by a factor of two."""
     os.sync()  # writes the dirty pages of the earlier lists: they would disturb the measurement
     command = [place.program("bench/latency"), place.store, place.runtime, n, *LATENCY]
-    hops = [place.program("bench/hops"), *LATENCY]
-    runs = [{**measured(hops), **measured(command), **measured([*command, "handler"])} for _ in range(LATENCY_RUNS)]
+    runs = [{**measured(command), **measured([*command, "handler"])} for _ in range(LATENCY_RUNS)]
     return {name: median([run[name] for run in runs]) for name in runs[0]}
 
 
