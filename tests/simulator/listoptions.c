@@ -4,7 +4,6 @@
 #include <strings.h>
 
 #include "common/cleanup.h"
-#include "tests/simulator/jsontext.h"
 #include "tests/simulator/status.h"
 
 /* As kube-apiserver: only an absent parameter, 0 and false are false; an empty value is true. */
@@ -62,113 +61,58 @@ static bool list_options_read_int(const struct http_request *request, const char
 
 /* ---- validation --------------------------------------------------------- */
 
-struct list_violations {
-	struct buf messages, causes;
-	size_t n;
-};
+#define MATCH_FIELD   "resourceVersionMatch: "
+#define INITIAL_FIELD "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for "
 
-static void list_options_refuse(
-	struct list_violations *list, const char *reason, const char *field, const char *text)
+/* Returns the first reason to refuse a list; NULL: there is none. */
+static const char *list_options_check_list(const struct list_options *options)
 {
-	const char *comma = list->n++ ? "," : "";
-
-	buf_printf(&list->messages, "%s%s%s: %s", comma, *comma ? " " : "", field, text);
-	buf_printf(&list->causes, "%s{\"reason\":\"%s\",\"message\":", comma, reason);
-	jsontext_put_string(&list->causes, bytes_str(text));
-	buf_printf(&list->causes, ",\"field\":\"%s\"}", field);
-}
-
-static void list_options_forbid(struct list_violations *list, const char *field, const char *text)
-{
-	list_options_refuse(list, "FieldValueForbidden", field, text);
-}
-
-static void list_options_refuse_match(
-	struct list_violations *list, const char *given, const char *supported)
-{
-	CLEANUP(buf_release) struct buf text = BUF_INIT;
-
-	buf_printf(&text, "Unsupported value: \"%s\": supported values: %s", given, supported);
-	list_options_refuse(
-		list, "FieldValueNotSupported", "resourceVersionMatch", buf_cstr(&text));
-}
-
-static void list_options_check_list(
-	struct list_violations *list, const struct list_options *options, const char *match_text)
-{
-	static const char field[] = "resourceVersionMatch";
-
-	if (options->match != RV_MATCH_UNSET) {
-		if (!*options->rv_text)
-			list_options_forbid(list, field,
-				"Forbidden: resourceVersionMatch is forbidden unless "
-				"resourceVersion is provided");
-		if (*options->token)
-			list_options_forbid(list, field,
-				"Forbidden: resourceVersionMatch is forbidden when continue is "
-				"provided");
-		if (options->match == RV_MATCH_OTHER)
-			list_options_refuse_match(
-				list, match_text, "\"Exact\", \"NotOlderThan\", \"\"");
-		if (options->match == RV_MATCH_EXACT && !strcmp(options->rv_text, "0"))
-			list_options_forbid(list, field,
-				"Forbidden: resourceVersionMatch \"exact\" is forbidden for "
-				"resourceVersion \"0\"");
-	}
 	if (options->initial_events_set)
-		list_options_forbid(list, "sendInitialEvents",
-			"Forbidden: sendInitialEvents is forbidden for list");
+		return INITIAL_FIELD "list";
+	if (options->match == RV_MATCH_UNSET)
+		return NULL;
+	if (!*options->rv_text)
+		return MATCH_FIELD "Forbidden: resourceVersionMatch is forbidden unless "
+				   "resourceVersion is provided";
+	if (*options->token)
+		return MATCH_FIELD "Forbidden: resourceVersionMatch is forbidden when continue is "
+				   "provided";
+	if (options->match == RV_MATCH_OTHER)
+		return MATCH_FIELD "Unsupported value";
+	if (options->match == RV_MATCH_EXACT && !strcmp(options->rv_text, "0"))
+		return MATCH_FIELD "Forbidden: resourceVersionMatch \"exact\" is forbidden for "
+				   "resourceVersion \"0\"";
+	return NULL;
 }
 
-static void list_options_check_watch(struct list_violations *list,
-	const struct list_options *options, const char *match_text, bool watch_list)
+static const char *list_options_check_watch(const struct list_options *options, bool watch_list)
 {
-	static const char field[] = "resourceVersionMatch";
-	bool given = options->match != RV_MATCH_UNSET;
-
-	if (options->initial_events_set && options->match != RV_MATCH_NOT_OLDER)
-		list_options_forbid(list, field,
-			"Forbidden: sendInitialEvents requires setting resourceVersionMatch to "
-			"NotOlderThan");
 	if (options->initial_events_set && !watch_list)
-		list_options_forbid(list, "sendInitialEvents",
-			"Forbidden: sendInitialEvents is forbidden for watch unless the WatchList "
-			"feature gate is enabled");
-	if (given && !options->initial_events_set)
-		list_options_forbid(list, field,
-			"Forbidden: resourceVersionMatch is forbidden for watch unless "
-			"sendInitialEvents is provided");
-	if (given && options->match != RV_MATCH_NOT_OLDER)
-		list_options_refuse_match(list, match_text, "\"NotOlderThan\"");
-	if (given && *options->token)
-		list_options_forbid(list, field,
-			"Forbidden: resourceVersionMatch is forbidden when continue is provided");
+		return INITIAL_FIELD "watch unless the WatchList feature gate is enabled";
+	if (options->initial_events_set && options->match != RV_MATCH_NOT_OLDER)
+		return MATCH_FIELD "Forbidden: sendInitialEvents requires setting "
+				   "resourceVersionMatch to NotOlderThan";
+	if (options->match == RV_MATCH_UNSET)
+		return NULL;
+	if (!options->initial_events_set)
+		return MATCH_FIELD "Forbidden: resourceVersionMatch is forbidden for watch unless "
+				   "sendInitialEvents is provided";
+	return *options->token ? MATCH_FIELD "Forbidden: resourceVersionMatch is forbidden when "
+					     "continue is provided"
+			       : NULL;
 }
 
-static bool list_options_validate(const struct list_options *options, const char *match_text,
-	bool watch_list, struct http_answer *answer)
+static bool list_options_validate(
+	const struct list_options *options, bool watch_list, struct http_answer *answer)
 {
-	CLEANUP(buf_release) struct buf details = BUF_INIT;
-	struct list_violations list = {.messages = BUF_INIT, .causes = BUF_INIT};
+	static const struct status status = {.code = 422, .reason = "Invalid"};
+	const char *wrong = options->watch ? list_options_check_watch(options, watch_list)
+					   : list_options_check_list(options);
 
-	if (options->watch)
-		list_options_check_watch(&list, options, match_text, watch_list);
-	else
-		list_options_check_list(&list, options, match_text);
-	if (list.n) {
-		buf_printf(&details,
-			"{\"group\":\"meta.k8s.io\",\"kind\":\"ListOptions\",\"causes\":[%s]}",
-			buf_cstr(&list.causes));
-
-		struct status status = {
-			.code = 422, .reason = "Invalid", .details = buf_cstr(&details)};
-
-		status_answer(answer, &status, "ListOptions.meta.k8s.io \"\" is invalid: %s%s%s",
-			list.n > 1 ? "[" : "", buf_cstr(&list.messages), list.n > 1 ? "]" : "");
-	}
-	buf_release(&list.messages);
-	buf_release(&list.causes);
-	return list.n == 0;
+	if (wrong)
+		status_answer(
+			answer, &status, "ListOptions.meta.k8s.io \"\" is invalid: %s", wrong);
+	return !wrong;
 }
 
 /* ---- decoding ----------------------------------------------------------- */
@@ -201,14 +145,13 @@ bool list_options_watch(const struct http_request *request)
 bool list_options_read(const struct http_request *request, bool watch_list,
 	struct list_options *ret_options, struct http_answer *answer)
 {
-	const char *match = list_options_or_empty(http_query(request, "resourceVersionMatch"));
 	const char *initial = http_query(request, "sendInitialEvents");
 	struct list_options options = {
 		.labels = list_options_or_empty(http_query(request, "labelSelector")),
 		.fields = list_options_or_empty(http_query(request, "fieldSelector")),
 		.rv_text = list_options_or_empty(http_query(request, "resourceVersion")),
 		.token = list_options_or_empty(http_query(request, "continue")),
-		.match = list_options_read_match(match),
+		.match = list_options_read_match(http_query(request, "resourceVersionMatch")),
 		.watch = list_options_watch(request),
 		.bookmarks = list_options_read_bool(http_query(request, "allowWatchBookmarks")),
 		.initial_events = list_options_read_bool(initial),
@@ -218,7 +161,7 @@ bool list_options_read(const struct http_request *request, bool watch_list,
 	if (!list_options_read_int(request, "limit", &options.limit, answer) ||
 		!list_options_read_int(
 			request, "timeoutSeconds", &options.timeout_seconds, answer) ||
-		!list_options_validate(&options, match, watch_list, answer) ||
+		!list_options_validate(&options, watch_list, answer) ||
 		!list_options_read_rv(&options, answer))
 		return false;
 	if (options.watch && !options.initial_events_set && options.rv == 0)
