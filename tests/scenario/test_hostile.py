@@ -54,7 +54,7 @@ def test_c56_broken_list_bodies_are_requested_again(simulator, store):
         {"garbleAt": 400},
         {"length": 10_000_000, "cutAt": 500},
         {"chunk": 1},
-        {"close": "reset"},
+        {"reset": True},
     ])
 
 
@@ -107,7 +107,7 @@ def test_broken_watch_answers_are_retried(simulator, store):
         {"status": 401, "body": status(401, "Unauthorized")},
         {"body": "<html>log in</html>"},
         {"body": ""},
-        {"close": "reset"},
+        {"reset": True},
         {"body": '{"type":"ADDED","object":' + "[" * 50_000},
         {"delayMs": 500, "cutAt": 3},
     ])
