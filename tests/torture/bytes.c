@@ -6,21 +6,13 @@
  *
  * COUNT bytes of each FILE, chosen at random among those on the disk (0: every one of the pages
  * with any byte but zero, and the first of each other page); each is flipped in each bit, and set
- * to 0 and to ff. With KINF_TORTURE_ONE_WAY in the environment each is changed in one of these
- * ways, the next byte in the next one; with KINF_TORTURE_RANGES=FILE every byte from offset FROM up
- * to TO is changed, for each line "FROM-TO" of FILE; with KINF_TORTURE_SENTENCES the children's
- * sentences are shown. With KINF_TORTURE_BODIES the only FILE is the journal's data.mdb: each byte
- * of the bodies of each object, its earlier versions' too, is changed in each way, and the object
- * or its history is read each time; prints "body FROM-TO" for each. The child opens the store,
- * lists the feed, gets objects, reads an index, follows, asks the questions of questions.c, and
- * verifies. It may find the damage or not, but it must end by itself and give no wrong object, and
- * no object may be missing without an error. Prints for each FILE how the reads ended; exit 1 if
- * one ended badly. No daemon may run on the store.
+ * to 0 and to ff. The child opens the store, lists the feed, gets objects, reads an index, follows,
+ * asks the questions of questions.c, and verifies. It may find the damage or not, but it must end
+ * by itself and give no wrong object, and no object may be missing without an error. Prints for
+ * each FILE how the reads ended; exit 1 if one ended badly. No daemon may run on the store.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -339,36 +331,21 @@ struct tally {
 	unsigned long endings[256], signals, tried, bad;
 };
 
-/* The ten ways to change a byte: a bit is flipped, or it is set to 0 or ff. Its value may stay the
- * same. */
-static uint8_t change_byte(uint8_t before, unsigned how)
-{
-	return how < 8 ? (uint8_t)(before ^ (1u << how)) : how == 8 ? 0 : 0xff;
-}
-
-/* Changes the byte at AT in each way, or in one, and reads the store each time. */
+/* Changes the byte at AT in each way, and reads the store each time. */
 static void try_byte(struct tally *tally, int fd, off_t at)
 {
-	static int one_way = -1, quiet;
-	unsigned only = (unsigned)(at % 10);
 	uint8_t before;
 
-	if (one_way < 0) {
-		one_way = getenv("KINF_TORTURE_ONE_WAY") != NULL;
-		quiet = !getenv("KINF_TORTURE_SENTENCES");
-	}
 	if (at < 0 || lseek(fd, at, SEEK_DATA) != at || pread(fd, &before, 1, at) != 1)
 		return;
-	if ((only == 8 && !before) || (only == 9 && before == 0xff))
-		only = 0;
 	for (unsigned how = 0; how < 10; how++) {
-		uint8_t changed = change_byte(before, how);
+		uint8_t changed = how < 8 ? (uint8_t)(before ^ (1u << how)) : how == 8 ? 0 : 0xff;
 
-		if (changed == before || (one_way && how != only))
+		if (changed == before)
 			continue;
 		if (pwrite(fd, &changed, 1, at) != 1)
 			abort();
-		int ending = read_in_child(quiet);
+		int ending = read_in_child(true);
 		tally->tried++;
 		if (ending < 0)
 			tally->signals++;
@@ -383,148 +360,6 @@ static void try_byte(struct tally *tally, int fd, off_t at)
 		if (pwrite(fd, &before, 1, at) != 1)
 			abort();
 	}
-}
-
-/* The offset in the open file FD of ADDRESS in a mapping of the file; -1: in none. */
-static off_t offset_of(int fd, const void *address)
-{
-	uintptr_t wanted = (uintptr_t)address, from, to;
-	FILE *maps = fopen("/proc/self/maps", "re");
-	unsigned long long offset, inode;
-	off_t found = -1;
-	struct stat st;
-	char line[8192];
-
-	if (!maps || fstat(fd, &st) < 0)
-		abort();
-	while (found < 0 && fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %llx %*s %llu", &from, &to, &offset,
-			    &inode) == 4 &&
-			inode == st.st_ino && wanted >= from && wanted < to)
-			found = (off_t)(offset + (wanted - from));
-	(void)fclose(maps);
-	return found;
-}
-
-#define VERSIONS_MAX 64
-
-/* An object read while bytes of its bodies change: its newest version is got, the earlier ones are
- * in its history. */
-struct subject {
-	struct kinf *kinf;
-	struct kinf_snapshot *snapshot;
-	const char *name;
-	char namespace[KEY_MAX];
-	struct {
-		const volatile uint8_t *body;
-		uint32_t size;
-	} versions[VERSIONS_MAX];
-	size_t n;
-};
-
-static int on_version(void *arg, const struct kinf_change *change)
-{
-	struct subject *subject = arg;
-
-	if (!change->object.body || subject->n == VERSIONS_MAX)
-		abort();
-	subject->versions[subject->n].body = change->object.body;
-	subject->versions[subject->n++].size = change->object.body_size;
-	return 0;
-}
-
-/* Reads the newest version of SUBJECT, or all of them. */
-static int read_subject(struct subject *subject, bool is_newest)
-{
-	struct kinf_object object;
-
-	subject->n = 0;
-	if (is_newest)
-		return kinf_get(
-			subject->snapshot, feed, subject->namespace, subject->name, &object);
-	return kinf_history(
-		subject->snapshot, feed, subject->namespace, subject->name, on_version, subject);
-}
-
-/* Changes the byte at AT, with the view BYTE, in each way. Each read of SUBJECT must fail. */
-static void try_body_byte(struct tally *tally, int fd, off_t at, const volatile uint8_t *byte,
-	struct subject *subject, bool is_newest)
-{
-	const uint8_t before = *byte;
-
-	for (unsigned how = 0; how < 10; how++) {
-		uint8_t changed = change_byte(before, how);
-
-		if (changed == before)
-			continue;
-		if (pwrite(fd, &changed, 1, at) != 1 || *byte != changed)
-			abort();
-		int r = read_subject(subject, is_newest);
-		tally->tried++;
-		tally->endings[r < 0 && *kinf_error(subject->kinf) ? REPORTED
-			       : r < 0                             ? MUTE
-								   : WRONG]++;
-		if (r >= 0) {
-			tally->bad++;
-			(void)printf("FAULT %s: byte %lld %02x -> %02x: the object is read\n",
-				tally->file, (long long)at, before, changed);
-		}
-		if (pwrite(fd, &before, 1, at) != 1)
-			abort();
-	}
-}
-
-static void try_object(struct tally *tally, int fd, struct kinf *kinf,
-	struct kinf_snapshot *snapshot, const char *key)
-{
-	const char *slash = strchr(key, '/');
-	struct subject subject = {.kinf = kinf, .snapshot = snapshot, .name = slash + 1};
-
-	(void)snprintf(
-		subject.namespace, sizeof(subject.namespace), "%.*s", (int)(slash - key), key);
-	if (read_subject(&subject, false) < 0 || !subject.n)
-		abort();
-	for (size_t n = subject.n, i = 0; i < n; i++) {
-		const volatile uint8_t *body = subject.versions[i].body;
-		uint32_t size = subject.versions[i].size;
-		off_t from = offset_of(fd, (const void *)body);
-
-		if (from < 0)
-			abort();
-		(void)printf("body %lld-%lld\n", (long long)from, (long long)(from + size));
-		for (uint32_t byte = 0; byte < size; byte++)
-			try_body_byte(tally, fd, from + byte, body + byte, &subject, i == n - 1);
-		if (read_subject(&subject, true) != KINF_FOUND ||
-			read_subject(&subject, false) < 0 || subject.n != n)
-			abort();
-	}
-}
-
-static void try_bodies(struct tally *tally, int fd)
-{
-	struct kinf *kinf = NULL;
-	struct kinf_snapshot *snapshot = NULL;
-
-	if (kinf_open(store, &kinf) || kinf_set_check(kinf, 1) ||
-		kinf_snapshot_open(kinf, &snapshot))
-		abort();
-	for (size_t i = 0; i < truth->n; i++)
-		try_object(tally, fd, kinf, snapshot, truth->objects[i].text);
-	kinf_snapshot_close(&snapshot);
-	kinf_close(&kinf);
-}
-
-static void try_ranges(struct tally *tally, int fd, const char *path)
-{
-	FILE *ranges = fopen(path, "re");
-	long long from, to;
-
-	if (!ranges)
-		abort();
-	while (fscanf(ranges, "%lld-%lld", &from, &to) == 2)
-		for (long long at = from; at < to; at++)
-			try_byte(tally, fd, at);
-	(void)fclose(ranges);
 }
 
 static void try_file(
@@ -545,7 +380,6 @@ static void try_file(
 
 static bool torture(const char *name, unsigned long count, unsigned short seed[3])
 {
-	const char *ranges = getenv("KINF_TORTURE_RANGES");
 	struct tally tally = {.file = name};
 	char path[4096];
 	struct stat st;
@@ -557,12 +391,7 @@ static bool torture(const char *name, unsigned long count, unsigned short seed[3
 		(void)fprintf(stderr, "bytes: %s: %s\n", path, strerror(errno));
 		return false;
 	}
-	if (getenv("KINF_TORTURE_BODIES"))
-		try_bodies(&tally, fd);
-	else if (ranges)
-		try_ranges(&tally, fd, ranges);
-	else
-		try_file(&tally, fd, st.st_size, count, seed);
+	try_file(&tally, fd, st.st_size, count, seed);
 	(void)close(fd);
 	(void)printf("%-32s %8lu tried: %lu unnoticed, %lu reported, %lu memory faults reported, "
 		     "%lu wrong, %lu without a sentence, %lu by a signal\n",

@@ -9,12 +9,8 @@ runtime directory.
     then equals the cluster. A changed body in the journal is not found by the daemons: it is counted apart, when every
     reader is told, and the store is equal after the object has changed.
 
-usage: tests/torture/bytes.py [--count N] [--seed N] [--only FILE] [--objects N] [--starts N] [--rows [--bodies]]
-       COUNT bytes of each file, a tenth with daemons; --count 0: every byte, and 30 of each file with daemons;
-       --rows: both data.mdb, readers alone: every byte of the meta pages and of the rows that the newest state has
-       --bodies: with --rows, of the journal: a byte of an object's body, in each way, is read by a get of that object or by its history; one
-       of 32 by all questions too. A body has one checksum, which differs whichever of its bytes has changed
-       --starts N: no readers, and N bytes of each file with daemons; in data.mdb as many of each kind of page
+usage: tests/torture/bytes.py [--count N] [--seed N] [--only FILE] [--objects N]
+       COUNT bytes of each file, a tenth with daemons; --count 0: every byte, and 30 of each file with daemons
        ($KINF_BUILD: default build/release)
 """
 
@@ -77,54 +73,6 @@ def choose(path, chance):
     return " " + kind, at + chance.choice(rows)
 
 
-def tree(file, number, ranges):
-    """Adds the written parts of page NUMBER, and of the pages below it: its head and its rows, not
-    the gap between them."""
-    at = number * PAGE
-    page = os.pread(file.fileno(), PAGE, at)
-    flags, lower, upper = struct.unpack_from("<HHH", page, 10)
-    if flags & 0x20:  # keys of one size, without rows
-        ranges.append((at, at + PAGE))
-        return
-    ranges += [(at, at + lower), (at + upper, at + PAGE)]
-    for row in (struct.unpack_from("<H", page, 16 + 2 * i)[0] for i in range((lower - 16) // 2)):
-        low, high, row_flags, key_size = struct.unpack_from("<HHHH", page, row)
-        if KINDS[flags & 0x0F] == "branch":
-            tree(file, low | high << 16 | row_flags << 32, ranges)
-        elif row_flags & 0x01:  # the value has pages of its own
-            (first,) = struct.unpack_from("<Q", page, row + 8 + key_size)
-            ranges.append((first * PAGE, first * PAGE + 16 + (low | high << 16)))
-        elif row_flags & 0x02:  # a database, or the values of one key
-            (root,) = struct.unpack_from("<Q", page, row + 8 + key_size + 40)
-            if root != 2**64 - 1:
-                tree(file, root, ranges)
-
-
-def rows(path):
-    """(from, to) of all written parts of the newest state of a file of LMDB: meta pages, heads of pages, rows."""
-    with open(path, "rb") as file:
-        metas = [os.pread(file.fileno(), 152, number * PAGE) for number in (0, 1)]
-        newest = max(metas, key=lambda meta: struct.unpack_from("<Q", meta, 144))
-        ranges = [(0, 152), (PAGE, PAGE + 152)]
-        for root in struct.unpack_from("<Q", newest, 80) + struct.unpack_from("<Q", newest, 128):
-            if root != 2**64 - 1:
-                tree(file, root, ranges)
-        return ranges
-
-
-def without(ranges, bodies):
-    """RANGES without the bytes of BODIES, but for one of 32."""
-    left = []
-    for begin, end in ranges:
-        for low, high in sorted(bodies):
-            if begin < high and low < end:
-                left.append((begin, max(begin, low)))
-                left += [(at, at + 1) for at in range(max(begin, low), min(end, high)) if at % 32 == 0]
-                begin = min(end, high)
-        left.append((begin, end))
-    return [(begin, end) for begin, end in left if begin < end]
-
-
 class Bytes:
     def __init__(self, workspace, options):
         self.options, self.tally, self.chance = options, Tally(), random.Random(options.seed)
@@ -156,7 +104,7 @@ class Bytes:
             [program("torture/bytes"), self.store.path, FEED, str(self.options.count), str(self.options.seed),
              *map(str, files)],
             env={**os.environ, **self.store.env}, capture_output=True, text=True)  # fmt: skip
-        print(re.sub(r"(?m)^body .*\n", "", done.stdout) + done.stderr, flush=True)
+        print(done.stdout + done.stderr, flush=True)
         for line in done.stdout.splitlines():
             if " tried: " in line:
                 name, tried = line.split()[:2]
@@ -165,26 +113,6 @@ class Bytes:
                 for fault in (one for one in done.stdout.splitlines() if one.startswith(f"FAULT {name}:")):
                     self.tally.tried("readers " + name.rpartition("/")[2], fault)
         assert done.returncode in (0, 1) and done.stdout, done
-        return done.stdout
-
-    def bodies(self, path):
-        """Changes each byte of the objects' bodies in each way; returns where they are."""
-        os.environ["KINF_TORTURE_BODIES"] = "1"
-        found = re.findall(r"(?m)^body (\d+)-(\d+)$", self.readers([path]))
-        del os.environ["KINF_TORTURE_BODIES"]
-        return [(int(begin), int(end)) for begin, end in found]
-
-    def rows(self):
-        """Two processes at a time would see each other's bytes: one file after the other."""
-        for path in self.files:
-            ranges = rows(path)
-            if self.options.bodies and path.parent.parent.name == "journal":
-                ranges = without(ranges, self.bodies(path))
-            print(f"{path.parent.parent.name}: {sum(end - begin for begin, end in ranges)} bytes", flush=True)
-            listed = self.directory / "ranges"
-            listed.write_text("".join(f"{begin}-{end}\n" for begin, end in ranges))
-            os.environ["KINF_TORTURE_RANGES"] = str(listed)
-            self.readers([path])
 
     def daemons(self, path):
         """Changes a byte, starts everything, and compares. The store is put back afterwards."""
@@ -243,25 +171,15 @@ class Bytes:
         self.put_back(supervisor, kept)
 
     def run(self):
-        starts = int(self.options.starts or (max(1, self.options.count // 10) if self.options.count else 30))
-        if self.options.rows:
-            self.files = [path for path in self.files if path.name == "data.mdb"]
-            self.rows()
-            return self.tally.end()
-        if not self.options.starts:
-            self.readers(self.files)
-        for _ in range(starts):
+        self.readers(self.files)
+        for _ in range(max(1, self.options.count // 10) if self.options.count else 30):
             for path in self.files:
                 self.daemons(path)
         return self.tally.end()
 
 
 def main():
-    options = arguments(
-        __doc__, 40, ("--objects", "of the store; few make --count 0, every byte, possible"),
-        ("--starts", "of the daemons for each file, without readers"),
-        flags=[("--rows", "every byte of the rows of the newest state in both data.mdb, readers alone"),
-               ("--bodies", "with --rows: objects' bodies by gets and histories")])  # fmt: skip
+    options = arguments(__doc__, 40, ("--objects", "of the store; few make --count 0, every byte, possible"))
     return with_workspace(lambda workspace: Bytes(workspace, options).run())
 
 

@@ -8,11 +8,8 @@ directory has its synced entries and any part of the later ones. The index is mi
   * The journal holds exactly the last commit with a completed sync; it is trusted, and `kinf
     verify` finds no fault.
   * For some of the cuts the daemons start on it: equal to the cluster, in the same journal.
-  * durability `process`: a copy of the running store, some of its pages zeroed, another boot:
-    readers name the damaged parts, or refuse it with a sentence, and print no wrong object; the
-    daemons begin a new journal.
 
-usage: tests/torture/power_cuts.py [--count N] [--seed N] [--only NAME]    N cuts, N/10 with daemons ($KINF_BUILD: with failpoints)
+usage: tests/torture/power_cuts.py [--count N] [--seed N]    N cuts, N/10 with daemons ($KINF_BUILD: with failpoints)
 """
 
 import os
@@ -23,9 +20,7 @@ import struct
 import sys
 
 os.environ.setdefault("KINF_BUILD", "build/debug")
-from torture import FEED, INDEXES, Tally, arguments, eventually, program, whole, with_workspace  # noqa: E402
-
-from harness.simulator import object_key  # noqa: E402
+from torture import FEED, INDEXES, Tally, arguments, program, whole, with_workspace  # noqa: E402
 
 PAGE = 4096
 BOOTS = "0" * 31 + "1", "0" * 31 + "2"
@@ -98,10 +93,8 @@ class PowerCuts:
         self.simulator.settings(bookmarkMs=300)
         self.simulator.create(FEED, 60, size=3000)
         self.store = workspace.store(simulator=self.simulator)
+        self.store.configure(whole(FEED, indexes=INDEXES), durability="disk", mapSize="32MiB", retention={"time": "1s", "size": "64MiB"})
         self.directory = workspace.directory
-
-    def configure(self, durability):
-        self.store.configure(whole(FEED, indexes=INDEXES), durability=durability, mapSize="32MiB", retention={"time": "1s", "size": "64MiB"})
 
     def read(self, path, *words):
         return self.store.kinf(*words, "--store", str(path), env={"KINF_BOOT_ID": BOOTS[1]})
@@ -126,8 +119,7 @@ class PowerCuts:
         os.chmod(target, 0o700)
         return target
 
-    def disk(self):
-        self.configure("disk")
+    def run(self):
         log = self.directory / "operations"
         env = {"LD_PRELOAD": program("torture/recorder.so"), "KINF_TORTURE_LOG": str(log), "KINF_BOOT_ID": BOOTS[0],
                "KINF_TORTURE_TREE": str(self.store.path / "journal")}  # fmt: skip
@@ -153,9 +145,10 @@ class PowerCuts:
             found, fault = self.state(path), None
             if found != sound:
                 fault = f"operation {end} of {len(disk.operations)}: not the state of the last commit: {found[:300]} / {sound[:100]}"
-            self.tally.tried("disk: the last commit is there", fault)
+            self.tally.tried("the last commit is there", fault)
             if not fault and number % 10 == 0:
-                self.tally.tried("disk: the daemons go on", self.start(path))
+                self.tally.tried("the daemons go on", self.start(path))
+        return self.tally.end()
 
     def uuids(self):
         """The uuid of each journal in the store."""
@@ -180,57 +173,6 @@ class PowerCuts:
         finally:
             for process in daemons:
                 process.kill()
-
-    def process(self):
-        """The store is copied while it is written, and pages of it are lost."""
-        self.configure("process")
-        env = {"KINF_BOOT_ID": BOOTS[0]}
-        for number in range(max(2, self.options.count // 20)):
-            shutil.rmtree(self.store.path, ignore_errors=True)
-            daemons = [self.store.reflector(env=env), self.store.processor(env=env)]
-            changed = self.simulator.touch(FEED, 10)
-            self.store.kinf("wait", FEED, "--for", f"rv={changed}", "--timeout", "60s", env=env, check=True)
-            self.simulator.churn(FEED, 200)
-            for process in daemons:
-                process.kill()
-            self.simulator.churn(FEED, 0)
-            for name in ("journal", "index"):
-                with open(self.store.path / name / "gen-1/data.mdb", "r+b") as file:
-                    for _ in range(self.chance.randrange(1, 40)):
-                        page = self.chance.randrange(os.fstat(file.fileno()).st_blocks * 512 // PAGE)
-                        file.seek(page * PAGE)
-                        file.write(bytes(PAGE))
-            self.tally.tried("process: readers are given nothing wrong", self.misread())
-            daemons = [self.store.reflector(env={"KINF_BOOT_ID": BOOTS[1]}), self.store.processor(env={"KINF_BOOT_ID": BOOTS[1]})]
-            changed = self.simulator.touch(FEED, 3)
-            again = ["wait", FEED, "--for", f"rv={changed}", "--timeout", "20s"]
-            # Until the reflector has begun another journal, `kinf wait` is refused as any reader.
-            eventually(lambda: self.read(self.store.path, *again).status == 0, 5, "the new journal")
-            waited = self.read(self.store.path, *again)
-            verified = self.store.kinf("verify", "--deep", env={"KINF_BOOT_ID": BOOTS[1]})
-            for process in daemons:
-                process.kill()
-            fault = f"{waited} {verified} {daemons[0].tail(10)}" if waited.status or verified.status else None
-            self.tally.tried("process: a new journal begins", fault)
-
-    def misread(self):
-        """Readers check the data read, name the damaged parts and print the rest. Returns the faults of this."""
-        found = self.read(self.store.path, "get", FEED, "-o", "json", "--show-managed-fields")
-        if found.status not in (0, 1) or (found.status == 1 and not found.stderr):
-            return str(found)
-        truth = self.simulator.truth(FEED)
-        for thing in found.json["items"] if found.stdout else []:
-            there = truth.get(object_key(thing))
-            # An older version can't be compared with anything.
-            if there and there["metadata"]["resourceVersion"] == thing["metadata"]["resourceVersion"] and there != thing:
-                return f"a wrong object: {thing} instead of {there}"
-        return None
-
-    def run(self):
-        for name in ("disk", "process"):
-            if self.options.only in name:
-                getattr(self, name)()
-        return self.tally.end()
 
 
 def main():

@@ -20,17 +20,15 @@ FEED = "pods"
 INDEXES = {"node": "spec.nodeName"}
 
 
-def arguments(about, count, *more, flags=()):
-    """The options of all runners. COUNT: the default number of cases of one kind. MORE, FLAGS:
-    (name, help) of others."""
+def arguments(about, count, *more):
+    """The options of all runners. COUNT: the default number of cases of one kind. MORE: (name, help)
+    of others."""
     parser = argparse.ArgumentParser(description=about.strip().splitlines()[0])
     parser.add_argument("--count", type=int, default=count, help="cases of each kind at most, 0: all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="the kinds whose names contain this")
     for name, text in more:
         parser.add_argument(name, default="", help=text)
-    for name, text in flags:
-        parser.add_argument(name, action="store_true", help=text)
     return parser.parse_args()
 
 
