@@ -2,6 +2,7 @@
 #include "tests/unit/small_store.h"
 
 #include "common/value/json.h"
+#include "processor/apply.h"
 #include "tests/unit/unit.h"
 
 static uint64_t append(struct small_store *s, struct record *record)
@@ -81,108 +82,41 @@ uint64_t small_store_list_end(struct small_store *s)
 	return append(s, &record);
 }
 
-/* ---- the processor in short --------------------------------------------- */
-
-static void terms_of(struct small_store *s, uint64_t seq, struct term_list *list)
-{
-	CLEANUP(txn_abort) struct txn *txn = NULL;
-	struct record record;
-
-	OK(txn_begin_read(journal_env(s->journal), &txn));
-	OK(journal_get(s->journal, txn, seq, &record));
-	OK(terms_collect(s->terms, &record, list));
-}
-
-static void take_object(struct small_store *s, struct txn *txn, const struct record *record)
-{
-	struct term_list old = {0}, new = {0};
-	struct index_change change = {.feed = s->feed, .key = record->key};
-	struct index_entry held;
-	int r = index_entry(s->index, s->feed, record->key, &held);
-
-	if (r == FOUND)
-		terms_of(s, held.seq, &old);
-	if (record->type == RECORD_DELETED) {
-		OK(index_remove(s->index, s->feed, record->key, old.terms, old.n));
-	} else {
-		OK(terms_collect(s->terms, record, &new));
-		change.to.seq = record->seq;
-		OK(journal_place(
-			s->journal, txn, record->seq, &change.to.place, &change.to.place_size));
-		change.to.generation = change.to.place ? journal_generation(s->journal) : 0;
-		change.old = old.terms;
-		change.n_old = old.n;
-		change.new = new.terms;
-		change.n_new = new.n;
-		OK(index_put(s->index, &change));
-	}
-	term_list_release(&old);
-	term_list_release(&new);
-}
-
-/* Applies the object records FROM to TO. */
-static void take_range(struct small_store *s, struct txn *txn, uint64_t from, uint64_t to)
-{
-	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
-	struct record record;
-	int r;
-
-	OK(journal_walk_open(txn, from, &walk));
-	while ((r = journal_walk_next(walk, &record)) == FOUND && record.seq <= to)
-		if (record.type <= RECORD_DELETED)
-			take_object(s, txn, &record);
-	cr_assert_geq(r, 0, "%s", err_text(r));
-}
-
-static void take_record(struct small_store *s, struct txn *txn, const struct record *record,
-	struct index_feed *feed)
-{
-	if (record->type == RECORD_LIST_BEGIN) {
-		feed->list_begin = record->seq;
-	} else if (record->type == RECORD_LIST_END) {
-		take_range(s, txn, record->prev, record->seq);
-		feed->list_begin = 0;
-		feed->listed = feed->listed ? feed->listed : record->seq;
-	} else if (record->type <= RECORD_DELETED && !feed->list_begin) {
-		take_object(s, txn, record);
-	}
-}
+/* ---- the processor ------------------------------------------------------ */
 
 void small_store_take(struct small_store *s)
 {
-	struct index_feed feed = {.feed = s->feed};
-	struct journal_walk *walk;
+	CLEANUP(journal_close) struct journal *journal = NULL;
+	CLEANUP(apply_free) struct apply *apply = NULL;
+	CLEANUP(intake_free) struct intake *intake = NULL;
+	CLEANUP(txn_abort) struct txn *txn = NULL;
 	struct index_meta meta;
-	struct record record;
-	struct txn *txn;
 	int r;
 
-	OK(index_begin(s->index));
-	OK(index_meta(s->index, index_txn(s->index), &meta));
-	r = index_feed(s->index, index_txn(s->index), s->feed, &feed);
-	cr_assert_geq(r, 0, "%s", err_text(r));
-	OK(txn_begin_read(journal_env(s->journal), &txn));
-	OK(journal_walk_open(txn, meta.taken + 1, &walk));
-	while ((r = journal_walk_next(walk, &record)) == FOUND) {
-		take_record(s, txn, &record, &feed);
-		OK(index_set_taken(s->index, record.seq));
-	}
-	cr_assert_eq(r, END, "%s", err_text(r));
-	journal_walk_close(&walk);
+	OK(journal_open_read(s->home, journal_uuid(s->journal), &journal));
+	OK(txn_begin_read(index_env(s->index), &txn));
+	OK(index_meta(s->index, txn, &meta));
 	txn_abort(&txn);
-	OK(index_feed_set(s->index, &feed));
-	OK(index_commit(s->index));
+	OK(intake_new(&s->p, journal, meta.taken, &intake));
+	OK(apply_new(&s->p, journal, s->index, &apply));
+	while ((r = apply_batch(apply, intake)) == FOUND)
+		;
+	cr_assert_eq(r, AGAIN, "%d %s", r, err_text(r));
 }
 
 /* ---- opening ------------------------------------------------------------ */
 
-static void define(struct small_store *s, const char *name, const char *paths, uint32_t *ret_id)
+static void find_definitions(struct small_store *s)
 {
-	struct index_definition definition = {.feed = s->feed, .name = name, .paths = paths};
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	struct index_definition found;
 
-	OK(index_define(s->index, s->feed, name, paths, ret_id));
-	definition.id = *ret_id;
-	OK(terms_add(s->terms, &definition));
+	OK(txn_begin_read(index_env(s->index), &txn));
+	CLEANUP(index_rows_release) struct index_rows rows = {txn};
+	while (index_next_definition(&rows, &found) == FOUND)
+		*(strcmp(found.name, INDEX_NAMESPACE) == 0     ? &s->namespace_
+			: strcmp(found.name, INDEX_LABEL) == 0 ? &s->label
+							       : &s->node) = found.id;
 }
 
 void small_store_add_feed(struct small_store *s, const char *name)
@@ -202,25 +136,25 @@ void small_store_add_feed(struct small_store *s, const char *name)
 void small_store_open(struct small_store *s)
 {
 	static const struct journal_options small_journal = {.map_bytes = 64u << 20};
+	static const char config[] = "feeds: [{resource: pods, indexes: {node: spec.nodeName}}]\n";
 	static const struct index_options small_index = {.map_bytes = 64u << 20};
 	struct home_options how = {.create = true, .runtime_dir = scratch()};
 	char reason[256];
 
 	*s = (struct small_store){.path = scratch_path("store")};
 	OK(json_parser_new(&s->parser));
-	OK(terms_new(&s->terms));
+	OK(stats_new(&s->p.stats));
+	OK(config_parse(config, strlen(config), "kinf.yaml", &s->config));
+	s->p.config = s->config;
 	OK(home_open(s->path, &how, &s->home));
+	s->p.home = s->home;
 	OK(journal_open_write(s->home, &small_journal, reason, &s->journal));
 	small_store_add_feed(s, "pods");
 	(void)small_store_list_begin(s);
 	(void)small_store_list_end(s);
 	OK(index_create(s->home, &small_index, journal_uuid(s->journal), 0, &s->index));
-	OK(index_begin(s->index));
-	define(s, INDEX_NAMESPACE, "", &s->namespace_);
-	define(s, INDEX_LABEL, "", &s->label);
-	define(s, "node", "spec.nodeName", &s->node);
-	OK(index_commit(s->index));
 	small_store_take(s);
+	find_definitions(s);
 	OK(index_publish(s->index, s->home));
 }
 
@@ -229,6 +163,7 @@ void small_store_close(struct small_store *s)
 	index_close(&s->index);
 	journal_close(&s->journal);
 	home_close(&s->home);
-	terms_free(&s->terms);
+	stats_close(&s->p.stats);
+	config_free(&s->config);
 	json_parser_free(&s->parser);
 }

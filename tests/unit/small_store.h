@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A store with journal and index in the scratch folder, written in the order the daemons write it:
- * records of one feed "pods" (indexes namespace, label, node), then small_store_take(), the
- * processor's rule in its shortest form. For tests of readers.
+ * records of one feed "pods" (indexes namespace, label, node), then small_store_take(). For tests
+ * of readers.
  */
 #ifndef UNIT_SMALL_STORE_H
 #define UNIT_SMALL_STORE_H
 
+#include "processor/processor.h"
 #include "store/index/index.h"
-#include "store/index/terms.h"
 #include "store/journal/journal.h"
 
 struct json_parser;
@@ -21,8 +21,8 @@ struct small_store {
 	uint32_t feed;
 	uint32_t namespace_, label, node; /* definitions */
 	uint64_t rv;                      /* of the newest object */
-	uint64_t list_begin;              /* open list */
-	struct terms *terms;
+	struct processor p;
+	struct config *config;
 	struct json_parser *parser;
 };
 

@@ -8,6 +8,7 @@
 #include "common/proc.h"
 #include "common/value/value.h"
 #include "store/read/snapshot_internal.h"
+#include "processor/pair.h"
 #include "tests/unit/snapshot_rig.h"
 
 TestSuite(snapshot, .init = set_up, .fini = tear_down);
@@ -106,24 +107,14 @@ Test(snapshot, shows_a_list_whole_or_not_at_all)
 }
 
 /* A second index generation, made from the log and published beside the first. */
-static void rebuild(void)
+static void build_again(void)
 {
-	struct index_options options = {.map_bytes = 64u << 20};
-	struct index *fresh;
+	static const struct index_options options = {.map_bytes = 64u << 20};
+	CLEANUP(journal_close) struct journal *journal = NULL;
 	CLEANUP(index_close) struct index *old = s.index;
-	uint32_t id;
 
-	OK(index_create(s.home, &options, journal_uuid(s.journal), 0, &fresh));
-	s.index = fresh;
-	OK(index_begin(s.index));
-	OK(index_define(s.index, s.feed, INDEX_NAMESPACE, "", &id));
-	OK(index_define(s.index, s.feed, INDEX_LABEL, "", &id));
-	OK(index_define(s.index, s.feed, "node", "spec.nodeName", &id));
-	struct index_feed feed = {.feed = s.feed, .listed = 3}; /* may be trimmed from the log */
-
-	OK(index_feed_set(s.index, &feed));
-	OK(index_commit(s.index));
-	small_store_take(&s);
+	OK(journal_open_read(s.home, journal_uuid(s.journal), &journal));
+	OK(rebuild(&s.p, journal, &options, &s.index));
 	OK(index_publish(s.index, s.home));
 }
 
@@ -185,7 +176,7 @@ Test(snapshot, an_index_folder_that_was_moved_aside_is_left_for_the_new_one)
 	cr_assert_eq(mkdir(index, 0700), 0);
 	OK(home_reopen(s.home));
 	(void)small_store_put(&s, "web/a", "n2", 0);
-	rebuild();
+	build_again();
 	for (uint64_t until = proc_monotonic_ns() + 5000000000u;
 		strcmp(node, "n2") != 0 && proc_monotonic_ns() < until;) {
 		OK(snapshot_renew(snapshot));
@@ -224,7 +215,7 @@ Test(snapshot, an_index_that_cannot_be_opened_is_told_after_a_moment)
 	(void)small_store_put(&s, "web/a", "n1", 0);
 	small_store_take(&s);
 	open_snapshot();
-	rebuild();
+	build_again();
 	char format = write_format('9');
 	OK(snapshot_renew(snapshot));
 	cr_assert_str_eq(node_of("web/a"), "n1", "at first it is read on");
@@ -251,7 +242,7 @@ Test(snapshot, moves_to_the_index_that_current_names_and_keeps_the_old_one_till_
 	uint32_t before = index_generation(snapshot_index(snapshot));
 
 	(void)small_store_put(&s, "web/a", "n2", 0);
-	rebuild();
+	build_again();
 	cr_assert_str_eq(node_in(held, "web/a"), "n1");
 	for (uint64_t until = proc_monotonic_ns() + 5000000000u;
 		!moved && proc_monotonic_ns() < until;) {
@@ -276,7 +267,7 @@ Test(snapshot, an_index_behind_the_horizon_is_not_used)
 	OK(journal_trim(s.journal, last, 1000, &trimmed));
 	OK(store_open(s.path, &checking, &store));
 	cr_assert_eq(snapshot_open(store, &snapshot), AGAIN);
-	rebuild();
+	build_again();
 	OK(snapshot_open(store, &snapshot));
 	cr_assert_eq(snapshot_horizon(snapshot), last);
 	cr_assert_str_eq(node_of("web/a"), "n2");
