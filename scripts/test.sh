@@ -130,7 +130,7 @@ scenarios() {
     env -u PYTHONDONTWRITEBYTECODE /usr/bin/python3 -m pytest -q --collect-only -p no:cacheprovider tests/scenario >"$log" 2>&1
     # A hung test leaves the stack of its process in the log. Most wait for nine tenths of their
     # time.
-    /usr/bin/python3 -m pytest -q -rs --durations 20 -p no:cacheprovider -o faulthandler_timeout=600 -n $((5 * jobs)) --dist loadfile \
+    COLUMNS=1000 /usr/bin/python3 -m pytest -q -rsfE --durations 20 -p no:cacheprovider -o faulthandler_timeout=600 -n $((5 * jobs)) --dist loadfile \
         tests/scenario >"$log" 2>&1
     local status=$?
     last=$(grep -E '^[0-9]+ (passed|failed|error).* in [0-9.]+s' "$log" | tail -n 1)

@@ -95,30 +95,6 @@ def pytest_runtest_makereport(item, call):
             report.sections.append(("processes", workspace.report()))
 
 
-SHOWN_LINES = 80  # of the last 120, shown by `make test` after a failure
-
-
-def message(report):
-    """Lines: the error of a failed test or fixture, and its place in the test."""
-    places = [entry.reprfileloc for entry in getattr(getattr(report.longrepr, "reprtraceback", None), "reprentries", []) if entry.reprfileloc]
-    if not places:  # e.g. a worker that crashed
-        return report.longreprtext.splitlines()
-    place = ([place for place in places if "/test_" in place.path] or places)[-1]
-    return [f"{place.path}:{place.lineno}", *report.longrepr.reprcrash.message.splitlines()]
-
-
-def pytest_terminal_summary(terminalreporter):
-    """Prints the failures once more at the end, each with a few lines, so all of them are in the part shown."""
-    failed = [report for kind in ("failed", "error") for report in terminalreporter.stats.get(kind, [])]
-    shown = failed[: SHOWN_LINES // 4]
-    for report in shown:
-        terminalreporter.write_sep("-", f"{report.when} of {report.nodeid}")
-        for line in message(report)[: max(3, SHOWN_LINES // len(shown) - 1)]:
-            terminalreporter.write_line(line[:1000])
-    if len(failed) > len(shown):
-        terminalreporter.write_line(f"and {len(failed) - len(shown)} more")
-
-
 def lifetime():
     """Yields a workspace; closes it at the end of the fixture, and keeps its directory if the test has failed."""
     workspace = Workspace()
