@@ -7,6 +7,7 @@ import shutil
 import signal
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -18,6 +19,17 @@ SAMPLE_SECONDS = 0.005
 
 def note(text):
     print(f"bench: {text}", flush=True)
+
+
+def harness(build):
+    """The scenarios' simulated cluster, store and waiting, with the programs of BUILD."""
+    os.environ["KINF_BUILD"] = str(Path(build).resolve())
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scenario"))
+    from harness import eventually
+    from harness.simulator import Simulator
+    from harness.store import Store
+
+    return Simulator, Store, eventually
 
 
 def run(argv, timeout=3600, **kwargs):
