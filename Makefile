@@ -333,8 +333,8 @@ check-world: all ## a lifelike cluster of KINF_WORLD=DIR: churn with kills, kube
 check-real-faults: all ## a real API server of KINF_LAB=DIR, restarted, frozen, set back and so on
 	$(Q)KINF_LAB='$(KINF_LAB)' scripts/check-real-faults.sh $(B)
 
-check-differential: $(B)/differential/libkinf $(B)/differential/work_queue
-check-differential: all ## work queue and handlers against client-go's, if Go and it are there
+check-differential: $(B)/differential/libkinf
+check-differential: all ## handlers against client-go's, if Go and it are there
 	$(Q)scripts/check-differential.sh $(B) $(SEEDS)
 
 check-go-suites: all ## suites of client-go and controller-runtime; change KUBECONFIG's cluster
