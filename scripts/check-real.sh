@@ -13,7 +13,6 @@ export KINF_BUILD=$1
 /usr/bin/python3 tests/real/check_real.py --seconds "${2:-60}" ${3:+"$3"}
 /usr/bin/python3 tests/real/check_tables.py --keep # of the objects that are there
 /usr/bin/python3 tests/real/check_formats.py # the other formats of -o
-/usr/bin/python3 tests/real/check_jsonpath.py # random templates and columns
 /usr/bin/python3 tests/real/check_serve.py # kinf-serve beside the API server, byte by byte
 /usr/bin/python3 tests/real/check_product.py # the same as a product of forms, transports, sizes and so on
 /usr/bin/python3 tests/real/check_manifests.py # packaging/kubernetes, kinf config rbac

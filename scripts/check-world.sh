@@ -40,7 +40,6 @@ for part in "$@"; do
             real check_tables.py --keep
             real check_describe.py --keep --most 20
             real check_formats.py
-            real check_jsonpath.py
             real check_serve.py
             real check_product.py
             real check_clients.py

@@ -1,9 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes pods in a real API server, $KUBECONFIG, and compares the output of `kinf get` in the
-formats of -o with kubectl's, byte by byte. Then does so with the JSON and YAML of all objects of
-every kind of the cluster; where objects change meanwhile, those of the same resourceVersion are
-compared.
+formats of -o with kubectl's, byte by byte. (check_world.py does so for all objects of every kind.)
 
 usage: KUBECONFIG=FILE tests/real/check_formats.py
 """
@@ -11,7 +9,6 @@ usage: KUBECONFIG=FILE tests/real/check_formats.py
 import difflib
 import json
 import os
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -68,27 +65,6 @@ def body(number):
     }  # fmt: skip
 
 
-# Between two items of a List in its text; and the patterns of an object's name and version in an item.
-BETWEEN = {"json": "\n        },\n        {\n", "yaml": "\n- "}
-NAMES = {
-    "json": [re.compile(rf'^ {{16}}"{key}": "(.*?)",?$', re.M) for key in ("namespace", "name", "resourceVersion")],
-    "yaml": [re.compile(rf"^    {key}: (.*)$", re.M) for key in ("namespace", "name", "resourceVersion")],
-}
-
-
-def items(form, text):
-    """{(namespace, name, resourceVersion): text} of a List."""
-    begin, end = {"json": ('"items": [\n        {\n', '\n        }\n    ],\n    "kind": "List"'),
-                  "yaml": ("items:\n- ", "\nkind: List\n")}[form]
-    if begin not in text:
-        return {}
-    found = {}
-    for item in text[text.index(begin) + len(begin) : text.rindex(end)].split(BETWEEN[form]):
-        metadata = item[re.search(r'^ {12}"metadata"|^  metadata:', item, re.M).start() :]
-        found[tuple(m.group(1) if (m := name.search(metadata)) else "" for name in NAMES[form])] = item
-    return found
-
-
 class Formats:
     def __init__(self, cluster, store):
         self.cluster, self.store = cluster, store
@@ -101,24 +77,6 @@ class Formats:
         assert ours == theirs, "".join(difflib.unified_diff(theirs.splitlines(True), ours.splitlines(True),
                                                             f"kubectl get {words} {output}", "kinf", n=3))
         self.equal += 1
-
-    def compare_objects(self, resource, form):
-        """Returns the number of compared objects of a kind; constantly changing ones may have no common version."""
-        ours = self.store.kinf("get", resource, "-o", form, "--show-managed-fields", check=True, timeout=120).stdout
-        theirs = self.cluster.kubectl("get", resource, "-A", "-o", form, "--show-managed-fields")
-        if ours == theirs:
-            return len(items(form, ours))
-        ours, theirs = items(form, ours), items(form, theirs)
-        both = ours.keys() & theirs.keys()
-        assert 2 * len(both) >= min(len(ours), len(theirs)), f"{resource}: {len(both)} of {len(ours)} and {len(theirs)} objects are in both"
-        for key in both:
-            assert ours[key] == theirs[key], f"{resource} {key} {form}\nkinf\n{ours[key]}\nkubectl\n{theirs[key]}"
-        return len(both)
-
-    def every_kind(self):
-        for form in ("json", "yaml"):
-            counts = {resource: self.compare_objects(resource, form) for resource in sorted(self.cluster.all_paths())}
-            print(f"{sum(counts.values())} objects of {sum(map(bool, counts.values()))} kinds are equal as {form}")
 
     def all(self, directory):
         for form in ("json", "yaml", "name"):
@@ -167,10 +125,6 @@ def main():
         formats = Formats(cluster, store)
         formats.all(workspace.directory)
         print(f"{formats.equal} outputs equal to kubectl's")
-        store.configure(whole("all"), whole("events"), whole("events.events.k8s.io")).kinf("reload", check=True)
-        for resource in cluster.all_paths():
-            store.wait_live(resource, timeout=120)
-        formats.every_kind()
     finally:
         workspace.close()
         cluster.kubectl("delete", "pods,configmaps", "--all", "-n", NAMESPACE, "--force", "--grace-period=0",
