@@ -13,7 +13,7 @@
 
 struct api_token {
 	int64_t rv;      /* -1: of the newest state */
-	struct buf from; /* the first key wanted: the last one given and a NUL, without a slash
+	struct buf from; /* the first key wanted: the last one given and a NUL mostly, without a slash
 			    before */
 };
 
