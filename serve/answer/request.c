@@ -519,11 +519,6 @@ int answer_parse(struct answer_request *request)
 		r = answer_watch_of_name(request);
 	if (r > 0)
 		r = answer_refusal_form(request, r);
-	if (r >= 0 && request->verb != ANSWER_WATCH && request->path.kind == API_PATH_RESOURCE &&
-		api_options_check_deadline(&request->options, &request->status)) {
-		(void)answer_refusal_form(request, 0);
-		r = 400; /* in any case */
-	}
 	request->gzip = api_accept_gzip(exchange_header(x, "accept-encoding"));
 	request->pretty = request->options.pretty_given
 				  ? request->options.pretty

@@ -22,8 +22,6 @@ enum api_options_key {
 	KEY_CONTINUE,
 	KEY_INCLUDE,
 	KEY_PRETTY,
-	KEY_EXPORT,
-	KEY_DEADLINE,
 	KEY_SHARD,
 	KEYS
 };
@@ -41,8 +39,6 @@ static const char *const api_options_keys[KEYS] = {
 	[KEY_CONTINUE] = "continue",
 	[KEY_INCLUDE] = "includeObject",
 	[KEY_PRETTY] = "pretty",
-	[KEY_EXPORT] = "export",
-	[KEY_DEADLINE] = "timeout",
 	[KEY_SHARD] = "shardSelector",
 };
 
@@ -176,8 +172,8 @@ int api_options_parse(
 	struct api_options *options = ret_options;
 	struct api_options_values values;
 
-	*options = (struct api_options){
-		.rv = "", .token = "", .match_text = "", .include_text = "", .deadline_text = ""};
+	*options =
+		(struct api_options){.rv = "", .token = "", .match_text = "", .include_text = ""};
 	int r = api_options_split(query, &options->text, &values, status);
 	if (r != 0)
 		return r;
@@ -189,16 +185,12 @@ int api_options_parse(
 			 : strcmp(options->match_text, "Exact") == 0        ? API_MATCH_EXACT
 			 : strcmp(options->match_text, "NotOlderThan") == 0 ? API_MATCH_NOT_OLDER
 									    : API_MATCH_OTHER;
-	options->deadline_text = values.at[KEY_DEADLINE] ? values.at[KEY_DEADLINE] : "";
 	options->watch = api_options_bool(values.at[KEY_WATCH]);
 	options->bookmarks = api_options_bool(values.at[KEY_BOOKMARKS]);
 	options->send_initial_given = values.at[KEY_SEND_INITIAL] != NULL;
 	options->send_initial = api_options_bool(values.at[KEY_SEND_INITIAL]);
 	options->pretty_given = values.at[KEY_PRETTY] && *values.at[KEY_PRETTY];
 	options->pretty = options->pretty_given && api_options_is_true(values.at[KEY_PRETTY]);
-	if (api_options_bool(values.at[KEY_EXPORT]))
-		return api_status_set(status, 400, "BadRequest",
-			"the export parameter, deprecated since v1.14, is no longer supported");
 	if (!lists)
 		return 0;
 	options->sharded = values.at[KEY_SHARD] && *values.at[KEY_SHARD];
@@ -209,89 +201,6 @@ int api_options_parse(
 	if (options->limit < 0)
 		options->limit = 0;
 	return r ? r : api_options_selectors(options, &values, status);
-}
-
-/* Returns the nanoseconds of the unit UNIT, 0 if there is none. */
-static uint64_t api_options_unit(struct bytes unit)
-{
-	static const struct {
-		const char *name;
-		uint64_t ns;
-	} units[] = {{"ns", 1}, {"us", 1000}, {"\u00b5s", 1000}, {"\u03bcs", 1000}, {"ms", 1000000},
-		{"s", 1000000000}, {"m", 60000000000}, {"h", 3600000000000}};
-
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
-		if (bytes_equal(unit, bytes_str(units[i].name)))
-			return units[i].ns;
-	return 0;
-}
-
-enum api_options_duration {
-	DURATION_OK,
-	DURATION_INVALID,
-	DURATION_NO_UNIT,
-	DURATION_UNKNOWN_UNIT
-};
-
-/* Checks TEXT as Go's time.ParseDuration does; a duration has 63 bits of nanoseconds. *RET_UNIT
- * is the last unit. */
-static enum api_options_duration api_options_check_duration(
-	const char *text, struct bytes *ret_unit)
-{
-	const char *p = text + (*text == '-' || *text == '+');
-	uint64_t number, left = INT64_MAX, unit;
-
-	if (strcmp(p, "0") == 0)
-		return DURATION_OK;
-	do {
-		size_t digits = strspn(p, "0123456789"), fraction = 0;
-
-		if (p[digits] == '.')
-			fraction = 1 + strspn(p + digits + 1, "0123456789");
-		if (digits + (fraction > 1) == 0)
-			return DURATION_INVALID;
-		number = 0;
-		int r = digits ? decimal_parse(BYTES(p, digits), INT64_MAX, &number) : 0;
-		err_ignore(r, "the client gets the API server's words");
-		if (r < 0)
-			return DURATION_INVALID;
-		p += digits + fraction;
-		*ret_unit = BYTES(p, strcspn(p, ".0123456789"));
-		if (!ret_unit->size)
-			return DURATION_NO_UNIT;
-		unit = api_options_unit(*ret_unit);
-		if (!unit)
-			return DURATION_UNKNOWN_UNIT;
-		if (number > left / unit)
-			return DURATION_INVALID;
-		left -= number * unit;
-		p += ret_unit->size;
-	} while (*p);
-	return DURATION_OK;
-}
-
-int api_options_check_deadline(const struct api_options *options, struct api_status *status)
-{
-	static const char *const words[] = {[DURATION_INVALID] = "invalid duration ",
-		[DURATION_NO_UNIT] = "missing unit in duration ",
-		[DURATION_UNKNOWN_UNIT] = "unknown unit "};
-	CLEANUP(buf_release) struct buf quoted = BUF_INIT, last = BUF_INIT;
-	struct bytes unit;
-
-	if (!*options->deadline_text)
-		return 0;
-	enum api_options_duration wrong = api_options_check_duration(options->deadline_text, &unit);
-	if (wrong == DURATION_OK)
-		return 0;
-	if (wrong == DURATION_UNKNOWN_UNIT) {
-		buf_bytes_put(&last, unit);
-		api_status_quote(&quoted, buf_cstr(&last));
-		buf_str(&quoted, " in duration ");
-	}
-	api_status_quote(&quoted, options->deadline_text);
-	return api_status_set(status, 400, "BadRequest",
-		"invalid timeout specified in the request URL - time: %s%s", words[wrong],
-		buf_cstr(&quoted));
 }
 
 /* ---- validation --------------------------------------------------------- */

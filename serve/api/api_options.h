@@ -28,7 +28,6 @@ struct api_options {
 	const char *include_text;
 	enum api_include include; /* of the rows of a table */
 	bool pretty_given, pretty;
-	const char *deadline_text; /* `timeout`; watches ignore it */
 	struct buf text;
 };
 
@@ -50,9 +49,6 @@ static inline bool api_options_any_rv(const struct api_options *options)
 int api_options_parse(
 	struct bytes query, bool lists, struct api_options *ret_options, struct api_status *status);
 void api_options_release(struct api_options *options);
-
-/* Checks `timeout`, except for watches. Returns: 0, 400. */
-int api_options_check_deadline(const struct api_options *options, struct api_status *status);
 
 /* Checks the options of a list or watch. A watch is one by its parameter, IS_WATCH also by its
  * path. A watch without options begins with the initial objects (3.2). Returns: 0, 422. */

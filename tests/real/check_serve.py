@@ -349,7 +349,7 @@ APART = {
     "accept-upper*": "names JSON only", "accept-other-group": "names JSON only", "accept-unknown-as": "names JSON only", "accept-garbage": "names JSON only", "accept-watch-yaml": "JSON only",
     "accept-watch-html": "names JSON only", "accept-metas-none": "items [] instead of null", "accept-discovery-html": "names JSON only",
     # Requests answered otherwise by kinf-serve, on purpose.
-    "accept-application": "application/* is JSON", "accept-quality-0": "q=0 is not acceptable", "export": "refused, as the API server did until 1.3x",
+    "accept-application": "application/* is JSON", "accept-quality-0": "q=0 is not acceptable", "timeout-bad": "ignored", "timeout-quoted": "ignored", "timeout-overflow": "ignored", "deadline-*": "ignored",
     "get-rv abc": "400 instead of 500", "watch-rv*": "400 instead of 500", "slash-*": "one path, one object", "encoded-slash": "one path, one object",
     "root-of-namespaces": "one path, one object", "token *": "other words", "token-dots": "a key like others", "token-zero": "other words", "token-start*": "other words, a key like others", "accept-meta-of-list-bad-rv": "other words", "no-token": "no anonymous user", "basic": "no anonymous user",
     "HEAD*": "answered as GET", "POST list": "writes are not served", "PUT object": "writes are not served", "PATCH object": "writes are not served", "DELETE list": "writes are not served",

@@ -171,8 +171,6 @@ INVALID = 'ListOptions.meta.k8s.io "" is invalid: '
      'resourceVersionMatch: Unsupported value: "Exact": supported values: "NotOlderThan"]'),
     ("/api/v1/pods?watch=1&resourceVersionMatch=NotOlderThan", 422, "Invalid", INVALID +  # S66
      "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"),
-    ("/api/v1/pods?timeout=x", 400, "BadRequest",
-     'invalid timeout specified in the request URL - time: invalid duration "x"'),
     ("/api/v1/pods?watch=1&timeoutSeconds=x", 400, "BadRequest", 'strconv.ParseInt: parsing "x": invalid syntax'),  # S60
     ("/api/v1/watch/namespaces/web/pods/a?fieldSelector=metadata.name%3Db", 400, "BadRequest",  # S74
      "fieldSelector metadata.name doesn't match requested name"),
@@ -379,10 +377,6 @@ def test_s78_s79_s80_what_is_accepted(serve):
         assert (answer.status, answer.json["reason"]) == (406, "NotAcceptable")
         assert "application/json" in answer.message
         assert serve.ask(PODS + "?limit=x", accept=accept).status == 406, "found before the query's mistake"
-    for accept in ("application/json", TABLE.partition(",")[0], "text/html"):
-        late = serve.ask(PODS + "?timeout=x&limit=x", accept=accept)
-        assert late.status == 400 and "invalid timeout specified" in late.message, "found before all else"
-        assert late.body.startswith(b"{\n  ") is (accept != "application/json")
     for accept in ("*/*", "application/*", "application/json, */*;q=0.8", table9 + ",application/json",
                    "application/vnd.kubernetes.protobuf,application/json"):
         assert serve.ask(PODS, accept=accept).json["kind"] == "PodList"

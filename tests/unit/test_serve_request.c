@@ -191,8 +191,6 @@ Test(serve_request, s30_s64_bad_options_are_refused_in_the_words_of_the_api_serv
 	options_are("limit=-9223372036854775808", false, 0, NULL);
 	options_are("limit=-9223372036854775809", false, 400,
 		"strconv.ParseInt: parsing \"-9223372036854775809\": value out of range");
-	options_are("export=true", false, 400,
-		"the export parameter, deprecated since v1.14, is no longer supported");
 #define INVALID   "ListOptions.meta.k8s.io \"\" is invalid: "
 #define FORBIDDEN "resourceVersionMatch: Forbidden: "
 	options_are("watch=1&continue=x", true, 422,
@@ -470,33 +468,6 @@ Test(serve_request, a_deprecated_version_has_the_api_servers_warning)
 			       "v1beta2", "") "," VERSION("v1", "") "," VERSION("v2alpha1", ""),
 		"v1beta1", "g.io/v1beta1 Old is deprecated; use g.io/v1 Old");
 	deprecation_is("{}", "v1", "");
-}
-
-Test(serve_request, timeouts_are_durations_of_go)
-{
-	static const struct {
-		const char *text, *why;
-	} cases[] = {{"", NULL}, {"0", NULL}, {"5s", NULL}, {"1h30m", NULL}, {"-1.5h", NULL},
-		{".5s", NULL}, {"1\u00b5s", NULL}, {"x", "invalid duration \"x\""},
-		{" 1s", "invalid duration \" 1s\""}, {"5", "missing unit in duration \"5\""},
-		{"1s2", "missing unit in duration \"1s2\""},
-		{"5x", "unknown unit \"x\" in duration \"5x\""}, {".", "invalid duration \".\""},
-		{"2562047h47m16s", NULL}, {"2562047h48m", "invalid duration \"2562047h48m\""},
-		{"99999999999999999999s", "invalid duration \"99999999999999999999s\""},
-		{"1x\"", "unknown unit \"x\\\"\" in duration \"1x\\\"\""}};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		const struct api_options options = {.deadline_text = cases[i].text};
-		char message[200];
-
-		(void)snprintf(message, sizeof(message),
-			"invalid timeout specified in the request URL - time: %s",
-			cases[i].why ? cases[i].why : "");
-		cr_expect_eq(api_options_check_deadline(&options, &status), cases[i].why ? 400 : 0,
-			"%s", cases[i].text);
-		if (cases[i].why)
-			cr_expect_str_eq(buf_cstr(&status.message), message);
-	}
 }
 
 /* ---- tokens ------------------------------------------------------------- */
