@@ -253,8 +253,8 @@ static void encode_table_head(
 	buf_str(out, ",\"rows\":[");
 }
 
-static int encode_table_of_one(
-	struct answer_encoder *encoder, struct bytes body, struct bytes rv, struct buf *out)
+static int encode_table_of_one(struct answer_encoder *encoder, struct bytes body, struct bytes rv,
+	enum api_include include, struct buf *out)
 {
 	char metadata[TIMELINE_RV_SIZE + 32];
 	struct bytes stored;
@@ -268,7 +268,7 @@ static int encode_table_of_one(
 		stored.size < TIMELINE_RV_SIZE ? (int)stored.size : 0,
 		stored.data ? (const char *)stored.data : "");
 	encode_table_head(encoder, metadata, out);
-	r = encode_row(encoder->request, body, rv, encoder->request->options.include, out);
+	r = encode_row(encoder->request, body, rv, include, out);
 	buf_str(out, "]}");
 	return r < 0 ? r : buf_error(out);
 }
@@ -282,14 +282,15 @@ void answer_encode_count(const struct answer_encoder *encoder, uint64_t n)
 	metric_add(request->worker->answer->renders[request->accept.form], n);
 }
 
-static int encode_object(
-	struct answer_encoder *encoder, struct bytes body, struct bytes rv, struct buf *out)
+/* INCLUDE: of the row of a table. */
+static int encode_object(struct answer_encoder *encoder, struct bytes body, struct bytes rv,
+	enum api_include include, struct buf *out)
 {
 	const struct api_accept *accept = &encoder->request->accept;
 
 	switch (accept->form) {
 	case API_FORM_TABLE:
-		return encode_table_of_one(encoder, body, rv, out);
+		return encode_table_of_one(encoder, body, rv, include, out);
 	case API_FORM_METADATA:
 	case API_FORM_METADATA_LIST:
 		return accept->protobuf ? api_protobuf_object(body, rv, out)
@@ -302,7 +303,7 @@ static int encode_object(
 int answer_encode_object(struct answer_encoder *encoder, struct bytes body, struct buf *out)
 {
 	answer_encode_count(encoder, 1);
-	return encode_object(encoder, body, BYTES_NONE, out);
+	return encode_object(encoder, body, BYTES_NONE, encoder->request->options.include, out);
 }
 
 /* ---- lists -------------------------------------------------------------- */
@@ -408,18 +409,16 @@ int answer_encode_end(
 
 /* ---- events ------------------------------------------------------------- */
 
-int answer_encode_event(struct answer_encoder *encoder, const char *type, struct bytes body,
-	struct bytes rv, struct buf *out)
+static int encode_event(struct answer_encoder *encoder, const char *type, struct bytes body,
+	struct bytes rv, enum api_include include, struct buf *out)
 {
-	const struct api_accept *accept = &encoder->request->accept;
 	const struct answer_encoder before = *encoder;
 	size_t size = out->size;
 
-	answer_encode_count(encoder, 1);
-	if (accept->protobuf)
+	if (encoder->request->accept.protobuf)
 		return api_protobuf_event(type, body, rv, out);
 	buf_printf(out, "{\"type\":\"%s\",\"object\":", type);
-	int r = encode_object(encoder, body, rv, out);
+	int r = encode_object(encoder, body, rv, include, out);
 	if (r < 0) {
 		if (out->size > size)
 			buf_truncate(out, size);
@@ -430,142 +429,63 @@ int answer_encode_event(struct answer_encoder *encoder, const char *type, struct
 	return buf_error(out);
 }
 
-/* Makes a bookmark's object, for rows and protobuf. */
-static int encode_bookmark_body(const char *rv, bool ends_initial, struct buf *ret_body)
+int answer_encode_event(struct answer_encoder *encoder, const char *type, struct bytes body,
+	struct bytes rv, struct buf *out)
 {
-	size_t root = value_open_map(ret_body);
+	answer_encode_count(encoder, 1);
+	return encode_event(encoder, type, body, rv, encoder->request->options.include, out);
+}
 
+static void encode_member(const char *name, const char *text, struct buf *map)
+{
+	value_put_string(map, bytes_str(name));
+	value_put_string(map, bytes_str(text));
+}
+
+/* Makes a bookmark's object: its type, RV and annotations. */
+static int encode_bookmark_body(const struct answer_request *request, const char *rv,
+	bool ends_initial, struct buf *ret_body)
+{
+	char stale[240], why[200];
+	double age;
+	bool is_stale = request->is_leaf && answer_is_stale(request, &age, why);
+	bool annotated = ends_initial || is_stale;
+
+	size_t root = value_open_map(ret_body);
+	encode_member("kind", request->feed->definition.kind, ret_body);
+	encode_member("apiVersion", request->path.group_version, ret_body);
 	value_put_string(ret_body, BYTES_LIT("metadata"));
 	size_t metadata = value_open_map(ret_body);
-	value_put_string(ret_body, BYTES_LIT("resourceVersion"));
-	value_put_string(ret_body, bytes_str(rv));
-	if (ends_initial) {
+	encode_member("resourceVersion", rv, ret_body);
+	if (annotated) {
 		value_put_string(ret_body, BYTES_LIT("annotations"));
 		size_t annotations = value_open_map(ret_body);
-		value_put_string(ret_body, BYTES_LIT("k8s.io/initial-events-end"));
-		value_put_string(ret_body, BYTES_LIT("true"));
-		value_close(ret_body, annotations, 1);
+		if (ends_initial)
+			encode_member("k8s.io/initial-events-end", "true", ret_body);
+		if (is_stale) {
+			(void)snprintf(stale, sizeof(stale), "%.0f %s", age, why);
+			encode_member("kinformer/stale", stale, ret_body);
+		}
+		value_close(ret_body, annotations, (uint32_t)(ends_initial + is_stale));
 	}
-	value_close(ret_body, metadata, ends_initial ? 2 : 1);
-	value_close(ret_body, root, 1);
+	value_close(ret_body, metadata, annotated ? 2 : 1);
+	value_close(ret_body, root, 3);
 	return buf_error(ret_body);
 }
 
-/* Puts a member of an object, with a comma if there is one before. */
-static void encode_annotation(const char *member, struct buf *annotations)
-{
-	if (*member)
-		buf_printf(annotations, "%s%s", annotations->size ? "," : "", member);
-}
-
-/* Puts the annotations of a bookmark: the kind's OWN first, ours last. */
-static void encode_annotations(
-	const struct answer_request *request, const char *own, bool ends_initial, struct buf *out)
-{
-	CLEANUP(buf_release) struct buf annotations = BUF_INIT;
-	char stale[240], why[200];
-	double age;
-
-	encode_annotation(own, &annotations);
-	if (ends_initial)
-		encode_annotation("\"k8s.io/initial-events-end\":\"true\"", &annotations);
-	if (request->is_leaf && answer_is_stale(request, &age, why)) {
-		(void)snprintf(stale, sizeof(stale), "\"kinformer/stale\":\"%.0f %s\"", age, why);
-		encode_annotation(stale, &annotations);
-	}
-	if (annotations.size)
-		buf_printf(out, "\"annotations\":{%s}", buf_cstr(&annotations));
-}
-
-/* Puts the bookmark as an object of the kind, with METADATA and the annotations NOTES. */
-static void encode_bookmark_object(const struct answer_request *request, const char *metadata,
-	const char *notes, struct buf *out)
-{
-	const struct feed_definition *d = &request->feed->definition;
-	const char *comma = *notes ? "," : "";
-
-	if (custom_is_builtin_group(d->group))
-		buf_printf(out, "{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{%s%s%s}%s}",
-			d->kind, request->path.group_version, metadata, comma, notes,
-			api_bookmark_rest(d->group, d->version, d->kind));
-	else /* sorted */
-		buf_printf(out, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{%s%s%s}}",
-			request->path.group_version, d->kind, notes, comma, metadata);
-}
-
-/* Puts the row of a bookmark. The end of the initial events has metadata even with includeObject
- * None. */
-static int encode_bookmark_row(const struct answer_request *request, const char *rv,
-	bool ends_initial, const char *metadata, const char *notes, struct buf *out)
-{
-	CLEANUP(buf_release) struct buf body = BUF_INIT;
-	enum api_include include = request->options.include;
-	const struct printer_cell *cells;
-	size_t n;
-	int r = encode_bookmark_body(rv, ends_initial, &body);
-
-	if (r == 0 && include != API_INCLUDE_OBJECT)
-		return encode_row(request, buf_bytes(&body), BYTES_NONE,
-			ends_initial ? API_INCLUDE_METADATA : include, out);
-	if (r == 0)
-		r = printer_row(request->printer, buf_bytes(&body), &cells, &n);
-	if (r < 0)
-		return r;
-	buf_str(out, "{\"cells\":");
-	printer_put_cells(cells, n, out);
-	buf_str(out, ",\"object\":");
-	encode_bookmark_object(request, metadata, notes, out);
-	buf_byte(out, '}');
-	return buf_error(out);
-}
-
-static void encode_bookmark_table(struct answer_encoder *encoder, const char *rv, bool ends_initial,
-	const char *metadata, const char *notes, struct buf *out)
-{
-	encode_table_head(encoder, metadata, out);
-	size_t before = out->size;
-	int r = encode_bookmark_row(encoder->request, rv, ends_initial, metadata, notes, out);
-
-	if (r < 0) {
-		err_ignore(r, "the caller asks for the buffer's error; the row is left out");
-		if (out->size > before)
-			buf_truncate(out, before);
-	}
-	buf_str(out, "]}");
-}
-
-void answer_encode_bookmark(
+int answer_encode_bookmark(
 	struct answer_encoder *encoder, const char *rv, bool ends_initial, struct buf *out)
 {
-	const struct answer_request *request = encoder->request;
-	const struct feed_definition *d = &request->feed->definition;
-	CLEANUP(buf_release) struct buf notes = BUF_INIT, body = BUF_INIT;
-	enum api_form form = request->accept.form;
-	bool whole = form == API_FORM_TABLE ? request->options.include == API_INCLUDE_OBJECT
-					    : form != API_FORM_METADATA;
-	char metadata[TIMELINE_RV_SIZE + 32];
+	CLEANUP(buf_release) struct buf body = BUF_INIT;
+	enum api_include include = encoder->request->options.include;
+	int r = encode_bookmark_body(encoder->request, rv, ends_initial, &body);
 
-	if (request->accept.protobuf) {
-		int r = encode_bookmark_body(rv, ends_initial, &body);
-		if (r == 0)
-			r = api_protobuf_event("BOOKMARK", buf_bytes(&body), BYTES_NONE, out);
-		err_ignore(r, "the caller asks for the buffer's error");
-		return;
-	}
-	encode_annotations(request, whole ? api_bookmark_annotation(d->group, d->kind) : "",
-		ends_initial, &notes);
-	buf_str(out, "{\"type\":\"BOOKMARK\",\"object\":");
-	(void)snprintf(metadata, sizeof(metadata), "\"resourceVersion\":\"%s\"", rv);
-	if (form == API_FORM_TABLE)
-		encode_bookmark_table(encoder, rv, ends_initial, metadata, buf_cstr(&notes), out);
-	else if (form == API_FORM_METADATA)
-		buf_printf(out,
-			"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\","
-			"\"metadata\":{%s%s%s}}",
-			request->accept.version, metadata, notes.size ? "," : "", buf_cstr(&notes));
-	else
-		encode_bookmark_object(request, metadata, buf_cstr(&notes), out);
-	buf_str(out, "}\n");
+	/* A table without objects would not mark the end of the initial ones. */
+	if (ends_initial && include == API_INCLUDE_NONE)
+		include = API_INCLUDE_METADATA;
+	return r < 0 ? r
+		     : encode_event(
+			       encoder, "BOOKMARK", buf_bytes(&body), BYTES_NONE, include, out);
 }
 
 void answer_encode_error(const struct answer_request *request, struct buf *out)

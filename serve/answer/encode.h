@@ -59,7 +59,7 @@ void answer_encode_count(const struct answer_encoder *encoder, uint64_t n);
 /* Append an event: a line, or a frame of protobuf. */
 int answer_encode_event(struct answer_encoder *encoder, const char *type, struct bytes body,
 	struct bytes rv, struct buf *out);
-void answer_encode_bookmark(
+int answer_encode_bookmark(
 	struct answer_encoder *encoder, const char *rv, bool ends_initial, struct buf *out);
 void answer_encode_error(const struct answer_request *request, struct buf *out);
 

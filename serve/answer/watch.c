@@ -253,7 +253,7 @@ static int watch_begin_initial(struct watch *watch)
 	return r;
 }
 
-static void watch_end_initial(struct watch *watch)
+static int watch_end_initial(struct watch *watch)
 {
 	struct answer_request *request = watch->request;
 	const struct feed_definition *d = &request->feed->definition;
@@ -265,8 +265,9 @@ static void watch_end_initial(struct watch *watch)
 				  (const char *[]){d->group, d->version, d->resource,
 					  *request->path.namespace_ ? "namespace" : "cluster"}),
 		proc_monotonic_ns() - request->x->began_ns);
-	if (api_options_marks_end(&request->options))
-		answer_encode_bookmark(&watch->encoder, watch->rv, true, &watch->out);
+	return api_options_marks_end(&request->options)
+		       ? answer_encode_bookmark(&watch->encoder, watch->rv, true, &watch->out)
+		       : 0;
 }
 
 static int watch_initial(struct watch *watch, uint64_t until_ns)
@@ -287,10 +288,8 @@ static int watch_initial(struct watch *watch, uint64_t until_ns)
 	answer_objects_release(watch->objects);
 	if (r == AGAIN) /* the slice is over */
 		return 0;
-	if (r == END) {
-		watch_end_initial(watch);
-		return 0;
-	}
+	if (r == END)
+		return watch_end_initial(watch);
 	if (r == LAPPED || r == GONE) {
 		watch_expire(watch);
 		return 0;
@@ -388,13 +387,13 @@ static int watch_give_entry(struct watch *watch, const struct timeline_entry *en
 }
 
 /* Sends a bookmark. NEWEST: the RV of the visible state, sent in full. */
-static void watch_bookmark(struct watch *watch, const char *newest)
+static int watch_bookmark(struct watch *watch, const char *newest)
 {
 	watch->bookmark_due = false;
 	if (!*newest || watch_skips(watch, bytes_str(newest)))
-		return;
+		return 0;
 	watch_came_to(watch, bytes_str(newest));
-	answer_encode_bookmark(&watch->encoder, watch->rv, false, &watch->out);
+	return answer_encode_bookmark(&watch->encoder, watch->rv, false, &watch->out);
 }
 
 /* Gives the news after the position. Returns: 0: some, or the stream has ended; AGAIN: none;
@@ -432,8 +431,8 @@ static int watch_live(struct watch *watch)
 		}
 		if (!watch->bookmark_due)
 			return AGAIN;
-		watch_bookmark(watch, news.newest);
-		return watch->out.size > watch->taken ? 0 : AGAIN;
+		r = watch_bookmark(watch, news.newest);
+		return r < 0 ? r : watch->out.size > watch->taken ? 0 : AGAIN;
 	}
 	/* The snapshot comes after the entries, to have their records. */
 	r = watch->bracket ? answer_take_log(request->worker) : 0;
@@ -595,10 +594,11 @@ static int watch_fill(struct watch *watch)
 		now = proc_monotonic_ns();
 	}
 	if (watch->out.size == 0 && r == AGAIN && watch->finishing) {
-		if (watch->stage == WATCH_LIVE && watch->request->options.bookmarks)
-			answer_encode_bookmark(&watch->encoder, watch->rv, false, &watch->out);
+		bool last = watch->stage == WATCH_LIVE && watch->request->options.bookmarks;
+
 		watch->stage = WATCH_ENDED;
-		r = 0;
+		r = last ? answer_encode_bookmark(&watch->encoder, watch->rv, false, &watch->out)
+			 : 0;
 	}
 	if (r >= 0 && buf_error(&watch->out) < 0)
 		r = buf_error(&watch->out);

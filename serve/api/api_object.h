@@ -17,12 +17,4 @@ int api_object_write(struct bytes body, bool omit_type, struct bytes rv, struct 
 int api_object_write_metadata(
 	struct bytes body, const char *version, struct bytes rv, struct buf *out);
 
-/* ---- api_bookmark.c ----------------------------------------------------- */
-
-/* Returns the members after metadata of a bookmark, as JSON after a comma: the zero values of the
- * kind's structure. Returns "" for custom resources and kinds without required members. */
-const char *api_bookmark_rest(const char *group, const char *version, const char *kind);
-/* Returns the annotation of every object of the kind, as a member in JSON; "" for none. */
-const char *api_bookmark_annotation(const char *group, const char *kind);
-
 #endif

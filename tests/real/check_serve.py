@@ -432,7 +432,6 @@ LIST_RV = re.compile(rb'("kind": ?"\w*(?:List|Table)",\s*"apiVersion": ?"[^"]*",
 CUSTOM_LIST_RV = re.compile(rb'("kind": ?"\w*List",\s*"metadata": ?\{(?:\s*"continue": ?"[^"]*",)?(?:\s*"remainingItemCount": ?\d+,)?\s*"resourceVersion": ?")\d+')
 CONTINUE = re.compile(rb'("continue": ?")([\w-]+)')
 CURRENT = re.compile(rb"(Too large resource version: \d+, current: )\d+")
-BOOKMARK_RV = re.compile(rb'^(\{"type":"BOOKMARK".*?"resourceVersion":")\d+')
 PROTOBUF_LIST_RV = re.compile(rb"(PartialObjectMetadataList\x12.{2,12}?\n\0\x12.)\d+", re.DOTALL)
 PROTOBUF_CONTINUE = re.compile(rb"(PartialObjectMetadataList\x12.{2,12}?\n\0\x12.N\x1a.)([\w-]+)", re.DOTALL)
 PROTOBUF_BOOKMARK_RV = re.compile(rb"(^\n\x08BOOKMARK.*?\x32.)\d+", re.DOTALL)
@@ -526,6 +525,23 @@ def frames(body):
         body = body[4 + size:]
 
 
+def bookmark(line):
+    """LINE without its version, and without what is empty in every object of the kind."""
+    event = json.loads(line)
+    for row in event["object"].get("rows", []):
+        row["cells"] = None
+    for whole in [event["object"], *(row["object"] for row in event["object"].get("rows", []))]:
+        if whole and "metadata" in whole:
+            whole["metadata"]["resourceVersion"] = "N"
+            whole["metadata"].get("annotations", {}).pop("deprecated.daemonset.template.generation", None)
+            kept = {"kind", "apiVersion", "metadata", "columnDefinitions", "rows"}
+            for key in whole.keys() - kept:
+                del whole[key]
+            if not whole["metadata"].get("annotations", True):
+                del whole["metadata"]["annotations"]
+    return json.dumps(event, separators=(",", ":"), sort_keys=True).replace('{"object":', '{"type":"BOOKMARK","object":', 1).encode()
+
+
 def lines(answer):
     """The events of a watch; bookmarks come at any time, so only the first one of a run counts, and
     its version does not."""
@@ -536,7 +552,7 @@ def lines(answer):
                 found.append(frame)
         return found
     for line in masked(plain(answer)).splitlines():
-        line = BOOKMARK_RV.sub(rb"\1N", line)
+        line = bookmark(line) if line.startswith(b'{"type":"BOOKMARK"') else line
         if found:  # the API server may send the columns again, from its cache of encoded events
             line = COLUMNS.sub(b'"columnDefinitions":null', line)
         if line.startswith(b'{"type":"BOOKMARK"') and found and found[-1].startswith(b'{"type":"BOOKMARK"') and b"initial-events-end" not in line:
