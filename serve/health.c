@@ -113,7 +113,6 @@ static void health_metrics(struct worker_shared *shared, struct exchange *x)
 	CLEANUP(status_release) struct store_status status;
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 
-	answer_measure(shared->answer);
 	metrics_write(shared->metrics, &text);
 	err_ignore(status_gather(answer_kinf(shared->answer), true, &status),
 		"kinf_store_error is 1 then");

@@ -18,7 +18,7 @@
 #define LABELS_SIZE   1024
 #define NS_IN_SECOND  1e9
 
-enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_SIZES };
+enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
 static const struct {
 	const char *name, *labels, *help;
@@ -29,17 +29,15 @@ static const struct {
 #undef METRIC
 };
 
-/* kube-apiserver's buckets: of durations in seconds, of sizes in bytes. */
+/* kube-apiserver's buckets. */
 static const double metrics_seconds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5,
 	2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60};
-static const double metrics_sizes[] = {1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072};
-
-#define BUCKETS_MAX (ARRAY_SIZE(metrics_seconds) + 1)
+#define BUCKETS (ARRAY_SIZE(metrics_seconds) + 1)
 
 struct metric_cell {
 	enum metric metric;
 	struct metric_cell *next; /* of the metric */
-	uint64_t value;    /* atomic, as the others; of a histogram: the sum, in ns or bytes */
+	uint64_t value;           /* atomic, as the others; of a histogram: the sum, in ns */
 	uint64_t *buckets; /* of a histogram: each value in one bucket, the last has no bound */
 	char labels[];     /* "verb=\"LIST\",group=\"\"", "" without labels */
 };
@@ -51,7 +49,6 @@ struct metrics {
 	size_t n_cells;
 	struct metric_cell *cells[METRIC_MAX];
 	struct metric_cell spare; /* without memory; never written out */
-	uint64_t spare_buckets[BUCKETS_MAX];
 };
 
 struct metrics_item {
@@ -73,19 +70,6 @@ static bool metrics_is(const void *item, const void *key, const void *arg)
 	return cell->metric == k->metric && strcmp(cell->labels, k->labels) == 0;
 }
 
-static bool metrics_has_buckets(enum metric metric)
-{
-	return metrics_table[metric].type >= METRIC_HISTOGRAM;
-}
-
-static size_t metrics_bounds(enum metric metric, const double **ret_bounds)
-{
-	bool sizes = metrics_table[metric].type == METRIC_SIZES;
-
-	*ret_bounds = sizes ? metrics_sizes : metrics_seconds;
-	return sizes ? ARRAY_SIZE(metrics_sizes) : ARRAY_SIZE(metrics_seconds);
-}
-
 /* ---- begin and end ------------------------------------------------------ */
 
 int metrics_new(struct metrics **ret_metrics)
@@ -97,7 +81,6 @@ int metrics_new(struct metrics **ret_metrics)
 	m->magic = METRICS_MAGIC;
 	(void)pthread_mutex_init(&m->lock, NULL);
 	m->table = HASHTABLE_INIT(struct metrics_item, metrics_is, NULL);
-	m->spare.buckets = m->spare_buckets;
 	*ret_metrics = m;
 	return 0;
 }
@@ -162,8 +145,8 @@ static struct metric_cell *metrics_new_cell(
 	struct metrics_item *item;
 	int r = cell ? 0 : -1;
 
-	if (cell && metrics_has_buckets(key->metric)) {
-		cell->buckets = calloc(BUCKETS_MAX, sizeof(*cell->buckets));
+	if (cell && metrics_table[key->metric].type == METRIC_HISTOGRAM) {
+		cell->buckets = calloc(BUCKETS, sizeof(*cell->buckets));
 		r = cell->buckets ? 0 : -1;
 	}
 	if (r == 0) {
@@ -234,27 +217,16 @@ uint64_t metric_get(const struct metric_cell *cell)
 	return __atomic_load_n(&cell->value, __ATOMIC_RELAXED);
 }
 
-static void metric_observe(struct metric_cell *cell, uint64_t amount, double value)
+void metric_observe_ns(struct metric_cell *cell, uint64_t ns)
 {
-	const double *bounds;
-	size_t n = metrics_bounds(cell->metric, &bounds), i = 0;
+	size_t i = 0;
 
 	if (!cell->buckets)
 		return;
-	while (i < n && value > bounds[i])
+	while (i < ARRAY_SIZE(metrics_seconds) && (double)ns / NS_IN_SECOND > metrics_seconds[i])
 		i++;
 	__atomic_fetch_add(&cell->buckets[i], 1, __ATOMIC_RELAXED);
-	__atomic_fetch_add(&cell->value, amount, __ATOMIC_RELAXED);
-}
-
-void metric_observe_ns(struct metric_cell *cell, uint64_t ns)
-{
-	metric_observe(cell, ns, (double)ns / NS_IN_SECOND);
-}
-
-void metric_observe_size(struct metric_cell *cell, uint64_t bytes)
-{
-	metric_observe(cell, bytes, (double)bytes);
+	__atomic_fetch_add(&cell->value, ns, __ATOMIC_RELAXED);
 }
 
 /* ---- text --------------------------------------------------------------- */
@@ -263,24 +235,19 @@ static void metrics_write_histogram(const struct metric_cell *cell, struct buf *
 {
 	const char *name = metrics_table[cell->metric].name, *comma = *cell->labels ? "," : "";
 	const char *open = *cell->labels ? "{" : "", *close = *cell->labels ? "}" : "";
-	const double *bounds;
-	size_t n = metrics_bounds(cell->metric, &bounds);
 	uint64_t count = 0, sum = __atomic_load_n(&cell->value, __ATOMIC_RELAXED);
 
-	for (size_t i = 0; i <= n; i++) {
+	for (size_t i = 0; i < BUCKETS; i++) {
 		count += __atomic_load_n(&cell->buckets[i], __ATOMIC_RELAXED);
-		if (i < n)
-			buf_printf(out, "%s_bucket{%s%sle=\"%g\"} %" PRIu64 "\n", name,
-				cell->labels, comma, bounds[i], count);
+		buf_printf(out, "%s_bucket{%s%sle=\"", name, cell->labels, comma);
+		if (i < ARRAY_SIZE(metrics_seconds))
+			buf_printf(out, "%g", metrics_seconds[i]);
 		else
-			buf_printf(out, "%s_bucket{%s%sle=\"+Inf\"} %" PRIu64 "\n", name,
-				cell->labels, comma, count);
+			buf_str(out, "+Inf");
+		buf_printf(out, "\"} %" PRIu64 "\n", count);
 	}
-	if (metrics_table[cell->metric].type == METRIC_SIZES)
-		buf_printf(out, "%s_sum%s%s%s %" PRIu64 "\n", name, open, cell->labels, close, sum);
-	else
-		buf_printf(out, "%s_sum%s%s%s %.9f\n", name, open, cell->labels, close,
-			(double)sum / NS_IN_SECOND);
+	buf_printf(out, "%s_sum%s%s%s %.9f\n", name, open, cell->labels, close,
+		(double)sum / NS_IN_SECOND);
 	buf_printf(out, "%s_count%s%s%s %" PRIu64 "\n", name, open, cell->labels, close, count);
 }
 
@@ -288,8 +255,7 @@ void metrics_write(struct metrics *m, struct buf *out)
 {
 	static const char *const types[] = {[METRIC_COUNTER] = "counter",
 		[METRIC_GAUGE] = "gauge",
-		[METRIC_HISTOGRAM] = "histogram",
-		[METRIC_SIZES] = "histogram"};
+		[METRIC_HISTOGRAM] = "histogram"};
 
 	CHECK_OBJ(m, METRICS_MAGIC);
 	(void)pthread_mutex_lock(&m->lock);
@@ -299,7 +265,7 @@ void metrics_write(struct metrics *m, struct buf *out)
 		buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", metrics_table[i].name,
 			metrics_table[i].help, metrics_table[i].name, types[metrics_table[i].type]);
 		for (const struct metric_cell *cell = m->cells[i]; cell; cell = cell->next) {
-			if (metrics_has_buckets((enum metric)i))
+			if (metrics_table[i].type == METRIC_HISTOGRAM)
 				metrics_write_histogram(cell, out);
 			else
 				buf_printf(out, "%s%s%s%s %" PRIu64 "\n", metrics_table[i].name,

@@ -42,8 +42,7 @@ void metric_add(struct metric_cell *cell, uint64_t n); /* counter, gauge */
 void metric_sub(struct metric_cell *cell, uint64_t n); /* gauge */
 void metric_set(struct metric_cell *cell, uint64_t n); /* gauge */
 uint64_t metric_get(const struct metric_cell *cell);
-void metric_observe_ns(struct metric_cell *cell, uint64_t ns);      /* histogram of seconds */
-void metric_observe_size(struct metric_cell *cell, uint64_t bytes); /* histogram of sizes */
+void metric_observe_ns(struct metric_cell *cell, uint64_t ns); /* histogram of seconds */
 
 /* Appends all cells in Prometheus' text format. */
 void metrics_write(struct metrics *metrics, struct buf *out);

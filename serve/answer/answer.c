@@ -24,21 +24,6 @@
 
 /* ---- the process --------------------------------------------------------- */
 
-static void answer_measure_open(struct answer *answer)
-{
-	static const char *const forms[API_FORM_MAX] = {[API_FORM_OBJECT] = "object",
-		[API_FORM_TABLE] = "table",
-		[API_FORM_METADATA] = "metadata",
-		[API_FORM_METADATA_LIST] = "metadata"};
-
-	for (unsigned i = 0; i < API_FORM_MAX; i++)
-		if (forms[i])
-			answer->renders[i] =
-				metrics_cell(answer->metrics, METRIC_RENDERS, &forms[i]);
-	answer->groups = metrics_cell(answer->metrics, METRIC_GROUPS, NULL);
-	answer->lagging = metrics_cell(answer->metrics, METRIC_LAGGING, NULL);
-}
-
 static void answer_news(void *argument)
 {
 	struct answer *answer = argument;
@@ -81,7 +66,6 @@ int answer_open(const struct answer_options *options, struct answer **ret_answer
 	answer->max_staleness_ns = options->config->serve.max_staleness_ns;
 	answer->forward = options->config->serve.forward;
 	answer->quorum = options->config->serve.quorum;
-	answer_measure_open(answer);
 	answer->n_workers = options->n_workers;
 	answer->wake = calloc(options->n_workers, sizeof(*answer->wake));
 	if (!answer->wake)
@@ -148,25 +132,6 @@ struct kinf *answer_kinf(struct answer *answer)
 {
 	CHECK_OBJ(answer, ANSWER_MAGIC);
 	return catalog_kinf(answer->catalog);
-}
-
-void answer_measure(struct answer *answer)
-{
-	const struct catalog_feed *feed;
-	size_t at = 0;
-
-	CHECK_OBJ(answer, ANSWER_MAGIC);
-	catalog_lock(answer->catalog);
-	while ((feed = catalog_next_feed(answer->catalog, &at))) {
-		const char *labels[] = {feed->definition.group, feed->definition.resource};
-		uint64_t rv;
-
-		if (decimal_parse(bytes_str(feed->timeline.newest_text), UINT64_MAX, &rv) == 0)
-			metric_set(metrics_cell(answer->metrics, METRIC_CACHE_RV, labels), rv);
-		else
-			err_ignore(ERR_SYNTAX, "an RV that is no number can't be shown as one");
-	}
-	catalog_unlock(answer->catalog);
 }
 
 /* ---- workers ------------------------------------------------------------- */

@@ -62,7 +62,4 @@ size_t answer_ready(struct answer *answer, struct answer_check ret_checks[ANSWER
 /* Returns the handle of the store. Any thread may take snapshots of it. */
 struct kinf *answer_kinf(struct answer *answer);
 
-/* Sets the metrics of states, from any thread. */
-void answer_measure(struct answer *answer);
-
 #endif

@@ -275,13 +275,6 @@ static int encode_table_of_one(struct answer_encoder *encoder, struct bytes body
 
 /* ---- objects ------------------------------------------------------------ */
 
-void answer_encode_count(const struct answer_encoder *encoder, uint64_t n)
-{
-	const struct answer_request *request = encoder->request;
-
-	metric_add(request->worker->answer->renders[request->accept.form], n);
-}
-
 /* INCLUDE: of the row of a table. */
 static int encode_object(struct answer_encoder *encoder, struct bytes body, struct bytes rv,
 	enum api_include include, struct buf *out)
@@ -302,7 +295,6 @@ static int encode_object(struct answer_encoder *encoder, struct bytes body, stru
 
 int answer_encode_object(struct answer_encoder *encoder, struct bytes body, struct buf *out)
 {
-	answer_encode_count(encoder, 1);
 	return encode_object(encoder, body, BYTES_NONE, encoder->request->options.include, out);
 }
 
@@ -432,7 +424,6 @@ static int encode_event(struct answer_encoder *encoder, const char *type, struct
 int answer_encode_event(struct answer_encoder *encoder, const char *type, struct bytes body,
 	struct bytes rv, struct buf *out)
 {
-	answer_encode_count(encoder, 1);
 	return encode_event(encoder, type, body, rv, encoder->request->options.include, out);
 }
 

@@ -54,8 +54,6 @@ int answer_encode_begin(
 int answer_encode_item(struct answer_encoder *encoder, struct bytes body, struct buf *out);
 int answer_encode_end(
 	struct answer_encoder *encoder, const struct answer_page *page, struct buf *out);
-/* Counts N objects. Those of a list are counted after its end. */
-void answer_encode_count(const struct answer_encoder *encoder, uint64_t n);
 /* Append an event: a line, or a frame of protobuf. */
 int answer_encode_event(struct answer_encoder *encoder, const char *type, struct bytes body,
 	struct bytes rv, struct buf *out);

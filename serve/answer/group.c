@@ -469,7 +469,6 @@ static void group_free(struct answer_worker *worker, struct answer_group *group)
 		hashtable_remove(&feed->by_name, place);
 	group_take_off(group);
 	group_unhook(feed, group->hook);
-	metric_sub(worker->answer->groups, 1);
 	frames_drop(worker, group);
 	buf_release(&group->name);
 	buf_release(&group->value);
@@ -488,7 +487,6 @@ static int group_new(struct answer_request *request, struct group_feed *feed, st
 		group_drop_feed(worker, feed);
 		return err_set(-ENOMEM, "a group of watches");
 	}
-	metric_add(worker->answer->groups, 1);
 	group->feed = feed;
 	group->name = *name;
 	*name = BUF_INIT;

@@ -167,7 +167,6 @@ static void list_free(void *stage)
 	answer_objects_free(&l->objects);
 	buf_release(&l->last);
 	buf_release(&l->next);
-	answer_encode_count(&l->body.encoder, l->body.encoder.items);
 	list_body_release(&l->body);
 	free(l);
 }

@@ -46,7 +46,6 @@ struct answer {
 	struct catalog *catalog;
 	struct auth *auth;
 	struct metrics *metrics;
-	struct metric_cell *renders[API_FORM_MAX], *groups, *lagging;
 	struct serve_worker **wake;
 	unsigned n_workers;
 	uint64_t max_staleness_ns; /* atomic; 0: any */

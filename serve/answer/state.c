@@ -260,9 +260,6 @@ int answer_find_state(
 	catalog_unlock(answer->catalog);
 	if (request->ahead)
 		catalog_request_progress(answer->catalog, feed, request->ahead);
-	if (r == 0 && request->wait_until_ns)
-		metric_observe_ns(answer_cell(request, METRIC_CACHE_READ_WAIT),
-			proc_monotonic_ns() + ANSWER_WAIT_NS - request->wait_until_ns);
 	if (!__atomic_load_n(&feed->gone, __ATOMIC_ACQUIRE))
 		return r;
 	return api_status_initializing(&request->status, "");

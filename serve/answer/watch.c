@@ -46,7 +46,6 @@ struct watch {
 	enum watch_stage stage;
 	unsigned undecided; /* how often nobody could decide */
 	bool bookmark_due, finishing;
-	bool lags;                      /* counted as lagging: its last read() gave something */
 	bool said_stale;                /* by the last bookmark to a leaf */
 	bool packs;                     /* the stream is gzip's */
 	struct websocket *socket;       /* the events are its messages; NULL: they are lines */
@@ -57,19 +56,8 @@ struct watch {
 	struct buf out;
 	size_t taken; /* of OUT */
 	uint64_t deadline_ns, bookmark_ns, decide_ns, retry_ns, last_bookmark_ns;
-	struct metric_cell *events, *sizes, *watchers;
+	struct metric_cell *events, *watchers;
 };
-
-static void watch_set_lags(struct watch *watch, bool lags)
-{
-	struct metric_cell *lagging = watch->request->worker->answer->lagging;
-
-	if (lags && !watch->lags)
-		metric_add(lagging, 1);
-	if (!lags && watch->lags)
-		metric_sub(lagging, 1);
-	watch->lags = lags;
-}
 
 static void watch_free(void *stage)
 {
@@ -78,7 +66,6 @@ static void watch_free(void *stage)
 	answer_group_leave(&w->member);
 	if (w->watchers)
 		metric_sub(w->watchers, 1);
-	watch_set_lags(w, false);
 	answer_objects_free(&w->objects);
 	answer_bracket_free(&w->bracket);
 	buf_release(&w->out);
@@ -218,13 +205,6 @@ static void watch_expire(struct watch *watch)
 	watch_fail(watch);
 }
 
-/* Counts the event added to OUT after BEFORE bytes. */
-static void watch_count(struct watch *watch, size_t before)
-{
-	metric_add(watch->events, 1);
-	metric_observe_size(watch->sizes, watch->out.size - before);
-}
-
 /* ---- initial objects ---------------------------------------------------- */
 
 static int watch_begin_initial(struct watch *watch)
@@ -256,15 +236,10 @@ static int watch_begin_initial(struct watch *watch)
 static int watch_end_initial(struct watch *watch)
 {
 	struct answer_request *request = watch->request;
-	const struct feed_definition *d = &request->feed->definition;
 
 	answer_objects_free(&watch->objects);
 	watch->stage = WATCH_LIVE;
 	catalog_raise_floor(request->feed, watch->member.position);
-	metric_observe_ns(metrics_cell(request->worker->answer->metrics, METRIC_WATCH_LIST_SECONDS,
-				  (const char *[]){d->group, d->version, d->resource,
-					  *request->path.namespace_ ? "namespace" : "cluster"}),
-		proc_monotonic_ns() - request->x->began_ns);
 	return api_options_marks_end(&request->options)
 		       ? answer_encode_bookmark(&watch->encoder, watch->rv, true, &watch->out)
 		       : 0;
@@ -279,11 +254,9 @@ static int watch_initial(struct watch *watch, uint64_t until_ns)
 		r = answer_objects_next(watch->objects, until_ns, &record);
 		if (r != FOUND)
 			break;
-		size_t before = watch->out.size;
-
 		r = answer_encode_event(
 			&watch->encoder, "ADDED", record.body, BYTES_NONE, &watch->out);
-		watch_count(watch, before);
+		metric_add(watch->events, 1);
 	}
 	answer_objects_release(watch->objects);
 	if (r == AGAIN) /* the slice is over */
@@ -319,12 +292,10 @@ static int watch_give_bracket(struct watch *watch)
 	int r = 0;
 
 	while (r == 0 && bracket->next < bracket->n && watch->out.size < WATCH_PIECE) {
-		size_t before = watch->out.size;
-
 		r = answer_bracket_next(
 			&watch->encoder, bracket, bytes_str(watch->rv), &watch->out);
 		if (r == 1)
-			watch_count(watch, before);
+			metric_add(watch->events, 1);
 		r = r == 1 ? 0 : r;
 	}
 	if (r != 0 || bracket->next < bracket->n)
@@ -380,7 +351,7 @@ static int watch_give_entry(struct watch *watch, const struct timeline_entry *en
 		if (r < 0 || r == LAPPED)
 			return r;
 		if (watch->out.size > before)
-			watch_count(watch, before);
+			metric_add(watch->events, 1);
 	}
 	watch->member.position = entry->seq;
 	return 0;
@@ -625,7 +596,6 @@ static ssize_t watch_read(void *context, uint8_t *out, size_t room)
 		return r;
 	if (size == 0 && watch->stage == WATCH_ENDED)
 		return 0;
-	watch_set_lags(watch, size != 0 || r == 0);
 	if (size == 0) {
 		if (r == 0) /* more to do, in another turn */
 			exchange_wake(watch->request->x);
@@ -706,8 +676,6 @@ static int watch_make(struct answer_request *request)
 	watch->encoder.request = request;
 	watch->events = metrics_cell(
 		metrics, METRIC_WATCH_EVENTS, (const char *[]){d->group, d->version, d->resource});
-	watch->sizes = metrics_cell(metrics, METRIC_WATCH_EVENT_SIZES,
-		(const char *[]){d->group, d->version, d->resource});
 	watch->watchers = metrics_cell(metrics, METRIC_WATCHERS, NULL);
 	metric_add(watch->watchers, 1);
 	request->wait_until_ns = proc_monotonic_ns() + ANSWER_WAIT_NS;

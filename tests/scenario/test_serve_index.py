@@ -75,14 +75,12 @@ def test_lists_by_an_index_are_those_of_the_api_server(serve, path, parameters, 
 def test_a_list_over_http2_that_is_begun_again_says_and_counts_all_once(serve):
     """Its first 128 KiB are made twice: the second table had no columns."""
     wanted = serve.ask(ALL, accept=TABLE).json
-    rendered = lambda: metrics(serve)['kinf_serve_renders_total{form="table"}']
-    before, listed = rendered(), lists(serve, "")
+    listed = lists(serve, "")
     table = serve.http2.ask(ALL, accept=TABLE).json
     assert [column["name"] for column in table["columnDefinitions"]][:2] == ["Name", "Ready"]
     for row in table["rows"] + wanted["rows"]:
         row["cells"][4] = "age"
     assert table == wanted
-    eventually(lambda: rendered() == before + len(wanted["rows"]), what="the metric, once")
     assert lists(serve, "") == listed + 1
 
 
@@ -146,20 +144,13 @@ def test_events_are_kept_only_until_their_watches_have_taken_them(serve):
 def test_metrics_of_watches_and_answers(serve):
     before = metrics(serve)
     feed = '{group="",resource="pods"}'
-    assert before[f"apiserver_watch_cache_resource_version{feed}"] > MANY
     with serve.watch(f"{ALL}?{INITIAL}&labelSelector=app%3Dapp4&allowWatchBookmarks=true") as watch, \
             serve.watch(f"{ALL}?watch=1&resourceVersion=0&labelSelector=app%3Dapp4") as other:
         n = 0
         while watch.next()[0] == "ADDED":
             n += 1
         other.next(n)
-        during = eventually(lambda: (lambda m: m["kinf_serve_lagging"] == 0 and m)(metrics(serve)))
-        assert during["kinf_serve_watchers"] == 2 and during["kinf_serve_groups"] in (1, 2), "a group is of one worker"
-        kind = '{group="",version="v1",resource="pods"'
-        grown = lambda name: during[name] - before.get(name, 0)
-        assert grown(f"apiserver_watch_events_total{kind}}}") == 2 * n
-        assert grown(f"apiserver_watch_events_sizes_count{kind}}}") == 2 * n
-        assert grown(f'apiserver_watch_list_duration_seconds_count{kind},scope="cluster"}}') == 2
-        assert grown('kinf_serve_renders_total{form="object"}') == 2 * n
+        during, events = metrics(serve), 'apiserver_watch_events_total{group="",version="v1",resource="pods"}'
+        assert during["kinf_serve_watchers"] == 2 and during[events] - before.get(events, 0) == 2 * n
     assert serve.ask(ALL + "?resourceVersion=1&resourceVersionMatch=Exact").status == 410
     assert metrics(serve)[f"kinf_serve_gone_total{feed}"] == before.get(f"kinf_serve_gone_total{feed}", 0) + 1
