@@ -15,6 +15,7 @@
 #include "serve/auth/auth.h"
 #include "serve/worker_internal.h"
 #include "serve/http/connection.h"
+#include "serve/http/listener.h"
 #include "serve/http/upstream_link.h"
 
 #define MILLISECOND_NS UINT64_C(1000000)
@@ -73,23 +74,30 @@ static void loop_drain(struct serve_worker *w)
 	}
 }
 
+/* Takes the new sockets; those for TLS wait if there is no slot for their handshakes. */
 static void loop_take_arrivals(struct serve_worker *w)
 {
-	(void)pthread_mutex_lock(&w->lock);
-	struct worker_arrival *arrivals = w->arrivals;
-	size_t n = w->n_arrivals;
-	bool stop = w->stop_asked;
-	w->arrivals = NULL;
-	w->n_arrivals = w->arrivals_room = 0;
-	(void)pthread_mutex_unlock(&w->lock);
-	for (size_t i = 0; i < n; i++) {
-		int r = connection_new(w, arrivals[i].listener, arrivals[i].fd);
+	size_t n = 0;
 
+	w->slot_freed = false;
+	if (w->draining)
+		return;
+	(void)pthread_mutex_lock(&w->lock);
+	for (size_t i = 0; i < w->n_arrivals; i++) {
+		struct worker_arrival arrival = w->arrivals[i];
+
+		if (listener_tls(arrival.listener) && w->n_handshakes >= HANDSHAKES_MAX) {
+			w->arrivals[n++] = arrival;
+			continue;
+		}
+		int r = connection_new(w, arrival.listener, arrival.fd);
 		if (r < 0)
 			err_ignore(r, "the client has gone, or sees a closed connection");
 	}
-	free(arrivals);
-	if (stop && !w->draining)
+	w->n_arrivals = n;
+	bool stop = w->stop_asked;
+	(void)pthread_mutex_unlock(&w->lock);
+	if (stop)
 		loop_drain(w);
 }
 
@@ -99,7 +107,6 @@ static void loop_woken(struct serve_worker *w)
 	ssize_t n = read(w->wake_fd, &count, sizeof(count));
 
 	(void)n;
-	loop_take_arrivals(w);
 	auth_deliver(w->shared->auth, w);
 	answer_worker_woken(w->answers);
 }
@@ -162,6 +169,8 @@ static void loop_until_end(struct serve_worker *w)
 			(timer = timer_queue_take_due(&w->timers, w->now_ns));)
 			timer->fn(timer->context);
 		loop_turn_ready(w);
+		if (woken || w->slot_freed)
+			loop_take_arrivals(w);
 		err_forget();
 	}
 }

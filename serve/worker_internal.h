@@ -52,13 +52,12 @@ struct serve_worker {
 	struct timer_queue timers;
 	struct http_connection *connections;
 	struct http_connection *ready_first, **ready_last;
-	struct http_connection *handshakes_first,
-		*handshakes_last; /* wait for a slot for their handshake */
-	unsigned n_handshakes;    /* taken slots */
-	uint8_t *input;           /* 64 KiB for reads */
-	struct buf output;        /* 64 KiB and a little of a protocol's output */
-	size_t held;              /* bytes of whole answers */
-	size_t heads;             /* bytes of the heads of all streams */
+	unsigned n_handshakes; /* taken slots */
+	bool slot_freed;       /* since arrivals were taken */
+	uint8_t *input;        /* 64 KiB for reads */
+	struct buf output;     /* 64 KiB and a little of a protocol's output */
+	size_t held;           /* bytes of whole answers */
+	size_t heads;          /* bytes of the heads of all streams */
 	bool draining, ended;
 	uint64_t end_ns; /* when all the rest is cut */
 

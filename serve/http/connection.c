@@ -20,95 +20,25 @@
 #define CONNECTION_MAGIC 0x636f6e6eu
 #define HEAD_NS          (10 * SECOND_NS) /* for a head, and for a TLS handshake */
 #define IDLE_NS          (90 * SECOND_NS) /* between two requests */
-#define HANDSHAKES_MAX   128              /* TLS handshakes of a worker at once */
 #define SLOT_NS          (SECOND_NS / 4)  /* then a handshake leaves its slot to another */
 /* without progress in either direction */
-#define SLOW_NS    (60 * SECOND_NS)
-#define LINGER_NS  (2 * SECOND_NS)
-#define INPUT_SIZE ((size_t)64 << 10)
-/* freed by a handshake, or the end of a connection */
-#define TURN_OVER_BYTES   ((size_t)32 << 10)
+#define SLOW_NS           (60 * SECOND_NS)
+#define LINGER_NS         (2 * SECOND_NS)
+#define INPUT_SIZE        ((size_t)64 << 10)
 #define TURN_BYTES        ((size_t)256 << 10) /* then other connections have their turn */
 #define CONNECTION_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 #define PREFACE           "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 static void connection_expired(void *context);
 
-/* ---- TLS handshakes ------------------------------------------------------
- *
- * A handshake needs some 60 KiB until it is complete. Thousands of returning clients would take
- * that each, and fragment the heap. So a worker makes HANDSHAKES_MAX handshakes at once; the others
- * wait in order, and cost nothing but their socket. A stalled handshake goes on without a slot. */
-
-/* Takes C out of the queue. */
-static void handshake_unlink(struct http_connection *c)
-{
-	struct serve_worker *w = c->worker;
-
-	*(c->handshake_previous ? &c->handshake_previous->handshake_next : &w->handshakes_first) =
-		c->handshake_next;
-	*(c->handshake_next ? &c->handshake_next->handshake_previous : &w->handshakes_last) =
-		c->handshake_previous;
-	c->handshake_previous = c->handshake_next = NULL;
-}
-
-/* Gives C's slot, if any, to the next waiting handshake. */
-static void handshake_release_slot(struct http_connection *c)
-{
-	struct serve_worker *w = c->worker;
-	enum handshake_state handshake = c->handshake;
-
-	c->handshake = HANDSHAKE_NONE;
-	if (handshake == HANDSHAKE_WAITS)
-		handshake_unlink(c);
-	if (handshake != HANDSHAKE_HAS_SLOT)
-		return;
-	struct http_connection *next = w->handshakes_first;
-	if (!next || w->ended) {
-		w->n_handshakes--;
-		return;
-	}
-	handshake_unlink(next);
-	next->handshake = HANDSHAKE_HAS_SLOT;
-	next->slot_ns = next->began_ns = w->now_ns;
-	connection_ready(next);
-}
-
-/* Begins the handshake of C if the client has said something and there is a slot. Returns whether
- * it has begun. */
-static bool handshake_begin(struct http_connection *c)
-{
-	struct serve_worker *w = c->worker;
-
-	if (c->tls)
-		return true;
-	if (c->handshake == HANDSHAKE_WAITS || !c->readable)
-		return false;
-	if (c->handshake == HANDSHAKE_NONE && w->n_handshakes == HANDSHAKES_MAX) {
-		c->handshake = HANDSHAKE_WAITS;
-		c->handshake_previous = w->handshakes_last;
-		*(w->handshakes_last ? &w->handshakes_last->handshake_next : &w->handshakes_first) =
-			c;
-		w->handshakes_last = c;
-		return false;
-	}
-	if (c->handshake == HANDSHAKE_NONE) {
-		w->n_handshakes++;
-		c->handshake = HANDSHAKE_HAS_SLOT;
-		c->slot_ns = c->began_ns = w->now_ns;
-	}
-	int r = tls_session_new(listener_tls(c->listener), c->fd, &c->tls);
-	err_ignore(r, "the client sees a closed connection and tries again");
-	c->dead |= r < 0;
-	return r == 0;
-}
-
-static void connection_turn_over(struct http_connection *c)
-{
-	serve_worker_freed(c->worker, TURN_OVER_BYTES);
-}
-
 /* ---- begin and end ------------------------------------------------------ */
+
+static void connection_release_slot(struct http_connection *c)
+{
+	c->worker->n_handshakes -= c->has_slot;
+	c->worker->slot_freed |= c->has_slot;
+	c->has_slot = false;
+}
 
 static void connection_count(struct http_connection *c, bool more)
 {
@@ -142,8 +72,7 @@ void connection_close(struct http_connection **connection)
 		stream_end(c->streams, worker->ended ? EXCHANGE_STOPPED : EXCHANGE_CLOSED);
 	if (c->protocol)
 		c->protocol->release(c);
-	handshake_release_slot(c);
-	connection_turn_over(c);
+	connection_release_slot(c);
 	connection_count(c, false);
 	serve_timer_release(&c->timer);
 	tls_session_free(&c->tls);
@@ -181,14 +110,15 @@ int connection_new(struct serve_worker *worker, const struct listener *listener,
 	int r = serve_timer_init(worker, &c->timer, connection_expired, c);
 	if (r == 0)
 		r = peer_of_socket(fd, listener, &c->peer, &c->peer_texts);
-	c->in_handshake = listener_tls(listener) != NULL;
+	c->in_handshake = c->has_slot = listener_tls(listener) != NULL;
+	worker->n_handshakes += c->has_slot;
 	if (r == 0 && epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
 		r = err_set(-errno, "watching a connection");
 	if (r < 0) {
 		connection_close(&c);
 		return r;
 	}
-	serve_timer_set(&c->timer, worker->now_ns + HEAD_NS);
+	serve_timer_set(&c->timer, worker->now_ns + (c->has_slot ? SLOT_NS : HEAD_NS));
 	return 0;
 }
 
@@ -244,17 +174,24 @@ static void connection_refuse_plain(struct http_connection *c)
 
 static void connection_handshake(struct http_connection *c)
 {
-	if (!handshake_begin(c))
-		return;
-	int r = tls_session_handshake(c->tls);
+	int r = 0;
 
+	if (!c->tls && !c->readable)
+		return; /* a silent client costs nothing but its socket */
+	if (!c->tls)
+		r = tls_session_new(listener_tls(c->listener), c->fd, &c->tls);
+	if (r < 0) {
+		err_ignore(r, "the client sees a closed connection and tries again");
+		c->dead = true;
+		return;
+	}
+	r = tls_session_handshake(c->tls);
 	if (r == -EAGAIN) {
 		c->readable = c->writable = false;
 		return;
 	}
 	c->in_handshake = false;
-	handshake_release_slot(c);
-	connection_turn_over(c);
+	connection_release_slot(c);
 	if (r < 0 || peer_of_certificate(c->tls, &c->peer, &c->peer_texts) < 0) {
 		const char *why = "tls";
 
@@ -449,10 +386,8 @@ static uint64_t connection_deadline(const struct http_connection *c)
 
 	if (c->lingering)
 		return c->began_ns + LINGER_NS;
-	if (c->handshake == HANDSHAKE_HAS_SLOT)
-		return c->slot_ns + SLOT_NS;
-	if (c->handshake == HANDSHAKE_WAITS) /* its time begins with its slot */
-		return c->finish_ns;
+	if (c->has_slot)
+		return c->began_ns + SLOT_NS;
 	if (c->out.size > c->out_sent || connection_awaits_body(c))
 		at = c->progress_ns + SLOW_NS;
 	else if (c->began_ns)
@@ -519,8 +454,8 @@ static void connection_expired(void *context)
 	uint64_t now = c->worker->now_ns;
 	bool pending = c->out.size > c->out_sent;
 
-	if (c->handshake == HANDSHAKE_HAS_SLOT && now >= c->slot_ns + SLOT_NS)
-		handshake_release_slot(c);
+	if (c->has_slot && now >= c->began_ns + SLOT_NS)
+		connection_release_slot(c);
 	if (now >= c->finish_ns) {
 		c->finish_ns = UINT64_MAX;
 		for (struct stream *s = c->streams, *next; s; s = next) {

@@ -128,12 +128,10 @@ struct http2;
 struct metric_cell;
 struct tls_session;
 
-/* The worker's TLS handshakes, limited in number. */
-enum handshake_state {
-	HANDSHAKE_NONE,  /* it has none to make, or needs no slot for the rest of it */
-	HANDSHAKE_WAITS, /* in the worker's queue */
-	HANDSHAKE_HAS_SLOT
-};
+/* A handshake needs some 60 KiB until it is complete. Thousands of returning clients would take
+ * that each, and fragment the heap. So a worker makes this many at once, and takes no other
+ * connection with TLS meanwhile. A stalled handshake goes on without a slot. */
+#define HANDSHAKES_MAX 128
 
 struct http_connection {
 	uint32_t magic;
@@ -143,11 +141,10 @@ struct http_connection {
 	struct http_connection *ready_next;
 	bool ready;
 	int fd;
-	struct tls_session *tls; /* NULL: plain, or the handshake has not begun */
-	bool in_handshake;       /* the TLS handshake is not complete */
-	enum handshake_state handshake;
-	struct http_connection *handshake_previous, *handshake_next; /* in the queue */
-	const struct protocol *protocol;                             /* NULL: not known yet */
+	struct tls_session *tls;         /* NULL: plain, or the handshake has not begun */
+	bool in_handshake;               /* the TLS handshake is not complete */
+	bool has_slot;                   /* for its handshake */
+	const struct protocol *protocol; /* NULL: not known yet */
 	struct http1 http1;
 	struct http2 *http2;
 	struct exchange_peer peer;
@@ -160,7 +157,6 @@ struct http_connection {
 	size_t out_sent;
 	struct serve_timer timer;
 	uint64_t began_ns;    /* of the awaited head or handshake; 0: none */
-	uint64_t slot_ns;     /* when the handshake got its slot */
 	uint64_t progress_ns; /* when the socket last took or gave a byte */
 	uint64_t checked_ns;  /* when the streams of HTTP/2 were looked at last */
 	uint64_t finish_ns;   /* when the streams are asked to finish; UINT64_MAX: not */
