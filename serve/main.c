@@ -44,10 +44,9 @@
 #define RENEW_PAUSE_NS    (UINT64_C(10) * 1000000000)
 #define COMPLAIN_NS       (UINT64_C(60) * 1000000000)
 #define ACCEPTS_AT_ONCE   256
-#define DESCRIPTORS_SPARE 256 /* for the store, and for decisions */
-/* freed bytes since the last trim */
-#define TRIM_AFTER ((uint64_t)8 << 20)
-#define TRIM_QUIET ((uint64_t)2 << 20) /* a second, while it is put off */
+#define DESCRIPTORS_SPARE 256                   /* for the store, and for decisions */
+#define TRIM_AFTER        ((uint64_t)2 << 20)   /* free bytes beyond those of the last time */
+#define TRIM_QUIET        ((uint64_t)256 << 10) /* their change in a quiet second */
 /* in the store: the one place where kinf-serve writes files */
 #define SERVE_DIRECTORY       "serve"
 #define SERVE_ADDRESSES       "addresses"
@@ -69,7 +68,7 @@ struct serve {
 	uint64_t renew_at_ns;    /* when to look at the certificates again */
 	uint64_t complain_at_ns; /* from when on a connection that is not taken is logged again */
 	uint64_t reported_connections, reported_watches; /* as the status page has them */
-	uint64_t freed, trimmed; /* worker.freed of all: a second ago, at the last trim */
+	uint64_t free, trimmed; /* bytes of the heap: a second ago, after the last trim */
 };
 
 /* ---- --check -------------------------------------------------------------- */
@@ -616,16 +615,16 @@ static void serve_report(struct serve *serve)
 }
 
 /* Handshakes, ended connections, lists and groups of watches fragment the heap; free(3) gives back
- * only its end. */
+ * only its end. So free memory that has grown since the last time is given back, in a quiet second.
+ */
 static void serve_trim(struct serve *serve)
 {
-	uint64_t n = 0;
+	uint64_t n = mallinfo2().fordblks, before = serve->free;
 
-	for (unsigned i = 0; i < serve->n_workers; i++)
-		n += __atomic_load_n(&serve->workers[i]->freed, __ATOMIC_RELAXED);
-	bool quiet = n - serve->freed < TRIM_QUIET;
-	serve->freed = n;
-	if (!quiet || n - serve->trimmed < TRIM_AFTER)
+	serve->free = n;
+	if (n < serve->trimmed)
+		serve->trimmed = n;
+	if (n - serve->trimmed < TRIM_AFTER || n > before + TRIM_QUIET || n + TRIM_QUIET < before)
 		return;
 	serve->trimmed = n;
 	(void)malloc_trim(0);

@@ -27,11 +27,6 @@ struct upstream_links *serve_worker_links(const struct serve_worker *w)
 	return w->links;
 }
 
-void serve_worker_freed(struct serve_worker *worker, size_t size)
-{
-	(void)__atomic_add_fetch(&worker->freed, size, __ATOMIC_RELAXED);
-}
-
 size_t serve_worker_held(const struct serve_worker *worker)
 {
 	return worker->held;

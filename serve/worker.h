@@ -26,9 +26,6 @@ void serve_worker_wake(struct serve_worker *worker);
 /* Returns the bytes of whole answers (exchange_send()) with running streams. */
 size_t serve_worker_held(const struct serve_worker *worker);
 
-/* Notes some SIZE freed bytes between others. They go back to the system soon (serve_trim()). */
-void serve_worker_freed(struct serve_worker *worker, size_t size);
-
 /* Returns CLOCK_MONOTONIC as of the beginning of this turn of the loop. */
 uint64_t serve_worker_now_ns(const struct serve_worker *worker);
 

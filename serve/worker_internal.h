@@ -63,11 +63,10 @@ struct serve_worker {
 
 	/* Shared with the main thread. */
 	pthread_mutex_t lock;
-	struct worker_arrival *arrivals;
+	struct worker_arrival *arrivals; /* the oldest first */
 	size_t n_arrivals, arrivals_room;
 	bool stop_asked;
 	size_t n_connections; /* atomic */
-	uint64_t freed;       /* atomic: freed bytes so far */
 	uint64_t turn_ns;     /* atomic: monotonic, since when this turn lasts; 0: it sleeps */
 };
 

@@ -690,8 +690,6 @@ int answer_bracket_load(struct answer_request *request, const struct timeline_en
 		return err_set(-ENOMEM, "a relist");
 	bracket->entry = *entry;
 	int r = bracket_collect(request, entry->begin, entry->seq, &records, &n);
-	serve_worker_freed(
-		request->worker->worker, n * (sizeof(*records) + sizeof(*bracket->rows)));
 	if (r == 0 && n)
 		qsort(records, n, sizeof(*records), bracket_by_object);
 	for (size_t i = 0, last; r == 0 && i < n; i = last + 1) {

@@ -31,7 +31,6 @@
 #include "serve/chain.h"
 
 #define FRAMES_BYTES ((size_t)64 << 20) /* of all workers */
-#define FRAMES_FREED ((size_t)1 << 20)  /* less is soon used again */
 
 /* The watches of one feed at one worker. */
 struct group_feed {
@@ -132,12 +131,8 @@ static void frame_drop(struct frames *frames, struct answer_frame *frame)
 
 static void frames_drop(struct answer_worker *worker, struct answer_group *group)
 {
-	size_t before = worker->groups->frames.bytes;
-
 	while (group->frames)
 		frame_drop(&worker->groups->frames, group->frames);
-	if (before - worker->groups->frames.bytes >= FRAMES_FREED)
-		serve_worker_freed(worker->worker, before - worker->groups->frames.bytes);
 }
 
 /* Keeps a frame of LINES. Returns NULL without memory. */

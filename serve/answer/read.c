@@ -14,8 +14,6 @@
 #include "serve/http/gzip.h"
 
 #define LIST_PIECE ((size_t)64 << 10)
-/* freed with a streamed list: two buffers, and gzip's state */
-#define LIST_FREED ((size_t)384 << 10)
 
 /* ---- get ----------------------------------------------------------------- */
 
@@ -407,7 +405,6 @@ static void list_end(void *context, enum exchange_end why)
 	struct answer_request *request = list->request;
 
 	(void)why;
-	serve_worker_freed(request->worker->worker, LIST_FREED);
 	answer_request_free(&request);
 }
 
