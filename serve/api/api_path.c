@@ -133,15 +133,6 @@ static void api_path_resource(struct api_path *path, const struct api_path_parts
 	path->is_long = i < n || parts->more;
 }
 
-static enum api_path_kind api_path_top(const char *name)
-{
-	return strcmp(name, "version") == 0 ? API_PATH_VERSION
-	       : strcmp(name, "healthz") == 0 || strcmp(name, "livez") == 0 ||
-			       strcmp(name, "readyz") == 0
-		       ? API_PATH_HEALTH
-		       : API_PATH_OTHER;
-}
-
 int api_path_parse(struct bytes text, struct api_path *ret_path)
 {
 	struct api_path *path = ret_path;
@@ -171,14 +162,11 @@ int api_path_parse(struct bytes text, struct api_path *ret_path)
 	bool is_core = strcmp(parts.at[0], "api") == 0;
 
 	if (!is_core && strcmp(parts.at[0], "apis") != 0) {
-		path->kind = api_path_top(parts.at[0]);
 		/* Generated clients ask for /version/, as for /api/ and /apis/. */
-		if (slash && path->kind != API_PATH_VERSION)
-			path->kind = API_PATH_OTHER;
+		if (parts.n == 1 && strcmp(parts.at[0], "version") == 0)
+			path->kind = API_PATH_VERSION;
 		path->name = parts.at[0];
 		path->subresource = parts.n > 1 ? parts.at[1] : "";
-		if (parts.n > (path->kind == API_PATH_HEALTH ? 2 : 1))
-			path->kind = API_PATH_OTHER;
 		return 0;
 	}
 	size_t i = 1;

@@ -16,7 +16,6 @@ enum api_path_kind {
 	API_PATH_MALFORMED, /* it is not well encoded */
 	API_PATH_ROOT,      /* / */
 	API_PATH_VERSION,   /* /version */
-	API_PATH_HEALTH,    /* /healthz /livez /readyz and below: name, subresource */
 	API_PATH_API,       /* /api */
 	API_PATH_GROUPS,    /* /apis */
 	API_PATH_GROUP,     /* /apis/GROUP */

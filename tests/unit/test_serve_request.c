@@ -71,7 +71,6 @@ Test(serve_request, paths)
 		"rbac.authorization.k8s.io|v1||clusterroles|system:a|");
 	path_is("/version", API_PATH_VERSION, "||||version|");
 	path_is("/version/", API_PATH_VERSION, "||||version|");
-	path_is("/readyz/feeds", API_PATH_HEALTH, "||||readyz|feeds");
 }
 
 /* S91 */
