@@ -156,10 +156,10 @@ bool exchange_peer_counts(const struct exchange_peer *peer);
 struct bytes exchange_header(const struct exchange *x, const char *name);
 
 /* Begins the answer. The headers are copied; names are in lower case. The transport adds date,
- * audit-id, cache-control (`no-cache, private`, unless it is among HEADERS), none of them if X is
- * relayed, and the framing (content-length, transfer-encoding, connection). Status 101 makes a
- * tunnel of the source's bytes and exchange_body(). Without memory the connection is closed later;
- * no error is reported here. */
+ * cache-control (`no-cache, private`, unless it is among HEADERS), neither if X is relayed, and
+ * the framing (content-length, transfer-encoding, connection). Status 101 makes a tunnel of the
+ * source's bytes and exchange_body(). Without memory the connection is closed later; no error is
+ * reported here. */
 void exchange_begin(
 	struct exchange *x, int status, const struct exchange_header *headers, size_t n);
 

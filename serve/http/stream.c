@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
@@ -225,50 +226,14 @@ static void stream_put_header(struct stream *s, struct bytes name, struct bytes 
 	buf_str(&s->answer, "\r\n");
 }
 
-/* Appends the request's Audit-ID, or a new one. */
-static void stream_put_audit_id(struct stream *s)
-{
-	struct bytes given = exchange_header(&s->x, "audit-id");
-	uint8_t id[16];
-
-	if (given.size) {
-		stream_put_header(s, BYTES_LIT("audit-id"), given);
-		return;
-	}
-	int r = proc_random(id, sizeof(id));
-	if (r < 0) {
-		err_ignore(r, "an Audit-Id of zeroes is only less useful");
-		memset(id, 0, sizeof(id));
-	}
-	buf_printf(&s->answer,
-		"audit-id: %02x%02x%02x%02x-%02x%02x-4%x%02x-a%x%02x-%02x%02x%02x%02x%02x%02x\r\n",
-		id[0], id[1], id[2], id[3], id[4], id[5], id[6] & 15, id[7], id[8] & 15, id[9],
-		id[10], id[11], id[12], id[13], id[14], id[15]);
-}
-
-/* Appends the lines of every answer. */
-static void stream_put_usual(struct stream *s, bool cache_control)
-{
-	static const char days[] = "SunMonTueWedThuFriSat";
-	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-	time_t seconds = (time_t)(proc_realtime_ns() / 1000000000u);
-	struct tm tm = {0};
-
-	(void)gmtime_r(&seconds, &tm);
-	stream_put_audit_id(s);
-	if (cache_control)
-		buf_str(&s->answer, "cache-control: no-cache, private\r\n");
-	buf_printf(&s->answer, "date: %.3s, %02d %.3s %d %02d:%02d:%02d GMT\r\n",
-		days + 3 * (tm.tm_wday % 7), tm.tm_mday, months + 3 * (tm.tm_mon % 12),
-		tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
-}
-
 void exchange_begin(struct exchange *x, int status, const struct exchange_header *headers, size_t n)
 {
 	struct stream *s = stream_of(x);
 	struct http_connection *c = s->connection;
 	bool cache_control = true;
-	char code[8];
+	char code[8], date[32];
+	time_t seconds = (time_t)(proc_realtime_ns() / 1000000000u);
+	struct tm tm = {0};
 
 	REQUIRE(s->state == STREAM_ASKED && (status == 101 || status >= 200) && status <= 599);
 	s->state = STREAM_BEGUN;
@@ -285,8 +250,11 @@ void exchange_begin(struct exchange *x, int status, const struct exchange_header
 		stream_put_header(s, headers[i].name, headers[i].value);
 		cache_control &= !bytes_equal(headers[i].name, BYTES_LIT("cache-control"));
 	}
-	if (!x->relayed)
-		stream_put_usual(s, cache_control);
+	if (!x->relayed && cache_control)
+		buf_str(&s->answer, "cache-control: no-cache, private\r\n");
+	if (!x->relayed &&
+		strftime(date, sizeof(date), "%a, %d %b %Y %T GMT", gmtime_r(&seconds, &tm)))
+		buf_printf(&s->answer, "date: %s\r\n", date);
 	/* A certificate of a replaced CA: the client may have a new one by now, or a chain for a
 	 * new handshake. */
 	if (status == 401 && c->peer.certificate && !c->draining &&
