@@ -415,7 +415,7 @@ void serve_answer(struct serve_worker *worker, struct exchange *x)
 	request->worker = serve_worker_answers(worker);
 	request->x = x;
 	request->dispatch = route_dispatch;
-	request->accept = (struct api_accept){.version = "v1", .plain_errors = true};
+	request->accept = (struct api_accept){.version = "v1"};
 	int r = answer_parse(request);
 
 	if (r == 0 && answer_is_who(request)) {

@@ -144,40 +144,28 @@ int answer_is_aggregated(struct answer_request *request)
 	return r;
 }
 
-int answer_form_check(struct answer_request *request)
-{
-	const struct feed_definition *d = &request->feed->definition;
-	bool is_list = request->verb == ANSWER_LIST, is_builtin = custom_is_builtin_group(d->group);
-	const char *kind = is_builtin ? (is_list ? d->list_kind : d->kind)
-				      : (is_list ? "UnstructuredList" : "Unstructured");
-
-	int r = api_accept_check(&request->accept, is_list, kind,
-		is_builtin ? request->path.group_version : "unstructured", &request->status);
-	return r == 0 && request->accept.form == API_FORM_TABLE
-		       ? api_options_include(&request->options, &request->status)
-		       : r;
-}
-
 int answer_form_init(struct answer_request *request)
 {
 	CLEANUP(buf_release) struct buf columns = BUF_INIT;
 	const struct feed_definition *d = &request->feed->definition;
-	/* An object must be there, and a list be possible, before its form is refused. */
-	int r = request->verb == ANSWER_WATCH ? answer_form_check(request) : 0;
+	bool is_list = request->verb == ANSWER_LIST, is_builtin = custom_is_builtin_group(d->group);
+	const char *kind = is_builtin ? (is_list ? d->list_kind : d->kind)
+				      : (is_list ? "UnstructuredList" : "Unstructured");
+	int r = api_accept_check(&request->accept, is_list, kind,
+		is_builtin ? request->path.group_version : "unstructured", &request->status);
 
-	if (r == 0 && request->accept.form == API_FORM_TABLE) {
-		if (!custom_is_builtin_group(d->group))
-			r = answer_custom(request, CUSTOM_COLUMNS, &columns);
-		const struct printer_kind kind = {.group = bytes_str(d->group),
-			.version = bytes_str(d->version),
-			.resource = bytes_str(d->resource),
-			.columns = buf_bytes(&columns),
-			.stored = __atomic_load_n(&d->columns, __ATOMIC_ACQUIRE)};
+	if (r != 0 || request->accept.form != API_FORM_TABLE)
+		return r;
+	r = api_options_include(&request->options, &request->status);
+	if (r == 0 && !is_builtin)
+		r = answer_custom(request, CUSTOM_COLUMNS, &columns);
+	const struct printer_kind printed = {.group = bytes_str(d->group),
+		.version = bytes_str(d->version),
+		.resource = bytes_str(d->resource),
+		.columns = buf_bytes(&columns),
+		.stored = __atomic_load_n(&d->columns, __ATOMIC_ACQUIRE)};
 
-		if (r == 0)
-			r = printer_new(&kind, &request->printer);
-	}
-	return r;
+	return r == 0 ? printer_new(&printed, &request->printer) : r;
 }
 
 /* ---- tables ------------------------------------------------------------- */

@@ -27,9 +27,7 @@ int answer_custom(struct answer_request *request, enum answer_custom_part part, 
  * AGAIN; errors. */
 int answer_is_aggregated(struct answer_request *request);
 
-/* Checks the form, and the includeObject of a table. Returns: 0; 406, 400. */
-int answer_form_check(struct answer_request *request);
-/* Checks the form of a watch, and makes the printer of tables. Returns: 0; 406, 400; errors. */
+/* Checks the form, and makes the printer of tables. Returns: 0; 406, 400; errors. */
 int answer_form_init(struct answer_request *request);
 
 /* ---- bodies ------------------------------------------------------------- */

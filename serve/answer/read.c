@@ -76,9 +76,7 @@ static int get_object(struct answer_request *request, struct buf *out)
 		return api_status_too_old(&request->status);
 	if (r != FOUND)
 		return r;
-	r = answer_form_check(request);
-	if (r == 0)
-		r = answer_encode_object(&encoder, record.body, out);
+	r = answer_encode_object(&encoder, record.body, out);
 	return snapshot_made(snapshot, r);
 }
 
@@ -196,8 +194,6 @@ static int list_open(struct listing *list)
 
 	if (r == 410)
 		return list_expired(list);
-	if (r == 0)
-		r = answer_form_check(request);
 	if (r != 0)
 		return r;
 	r = answer_objects_new(request, list->state.seq,

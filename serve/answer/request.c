@@ -354,14 +354,15 @@ const char *answer_type(const struct answer_request *request)
 {
 	if (!request->accept.protobuf)
 		return "application/json";
+	bool is_pretty = answer_is_pretty(request);
 	return request->verb == ANSWER_WATCH ? API_PROTOBUF_WATCH_TYPE : API_PROTOBUF_TYPE;
 }
 
 /* Makes the body of an answer from JSON: indented, in INDENTED, or with a line break at its end.
  * IS_BINARY: it is none. Without memory the request is answered with 500 and freed. Returns
  * whether there is a body. */
-static bool answer_make_body(struct answer_request *request, bool is_binary, bool is_pretty,
-	struct buf *json, struct buf *indented, struct bytes *ret_body)
+static bool answer_make_body(struct answer_request *request, bool is_binary, struct buf *json,
+	struct buf *indented, struct bytes *ret_body)
 {
 	struct buf *body = is_pretty ? indented : json;
 	struct api_pretty pretty = {0};
@@ -389,8 +390,7 @@ void answer_send(struct answer_request *request, struct buf *json)
 	struct bytes body;
 	bool gzip = false;
 
-	if (!answer_make_body(request, request->accept.protobuf, answer_is_pretty(request), json,
-		    &indented, &body))
+	if (!answer_make_body(request, request->accept.protobuf, json, &indented, &body))
 		return;
 	if (request->gzip && body.size > ANSWER_GZIP_BYTES) {
 		int r = gzip_all(body, &packed);
@@ -400,21 +400,6 @@ void answer_send(struct answer_request *request, struct buf *json)
 	}
 	answer_head(request, answer_type(request), gzip, &head);
 	answer_send_body(request, 200, gzip ? buf_bytes(&packed) : body, &head);
-}
-
-/* Reads Accept for the refusal R of the query: the Status is indented for clients that accept no
- * plain objects. Returns R, or 406 if nothing is acceptable, as the API server checks first; R 0
- * stays. */
-static int answer_refusal_form(struct answer_request *request, int r)
-{
-	CLEANUP(api_status_release) struct api_status unused = API_STATUS_INIT;
-	bool replaces = r > 0 && request->path.kind == API_PATH_RESOURCE;
-	struct api_accept accept;
-	int found = api_accept_parse(exchange_header(request->x, "accept"), false, &accept,
-		replaces ? &request->status : &unused);
-
-	request->accept.plain_errors = accept.plain_errors;
-	return replaces && found ? found : r;
 }
 
 void answer_refuse(struct answer_request *request, int r)
@@ -428,13 +413,7 @@ void answer_refuse(struct answer_request *request, int r)
 		api_status_internal(status, r);
 	r = api_status_write(status, &json);
 	err_ignore(r, "the buffer keeps the error");
-	bool is_pretty = !request->accept.plain_errors || answer_is_pretty(request);
-
-	/* Clients reading a watch by lines (kube-rs) would take each line for an error, and back
-	 * off after each. The API server says nothing while it is away. */
-	if (request->verb == ANSWER_WATCH && (status->retry_after || status->code == 503))
-		is_pretty = false;
-	if (!answer_make_body(request, false, is_pretty, &json, &indented, &body))
+	if (!answer_make_body(request, false, &json, &indented, &body))
 		return;
 	if (request->feed && status->code == 410)
 		metric_add(answer_cell(request, METRIC_GONE), 1);
@@ -517,8 +496,6 @@ int answer_parse(struct answer_request *request)
 						 : ANSWER_LIST;
 	if (r == 0 && request->verb == ANSWER_WATCH && *request->path.name)
 		r = answer_watch_of_name(request);
-	if (r > 0)
-		r = answer_refusal_form(request, r);
 	request->gzip = api_accept_gzip(exchange_header(x, "accept-encoding"));
 	request->pretty = request->options.pretty_given
 				  ? request->options.pretty

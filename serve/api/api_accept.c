@@ -142,10 +142,9 @@ int api_accept_parse(struct bytes header, bool discovery, struct api_accept *ret
 	struct api_status *status)
 {
 	struct api_accept_clause best;
-	bool is_given = false, is_chosen = false, any_json = false, plain_errors = false;
+	bool is_given = false, is_chosen = false, any_json = false;
 
-	*ret_accept =
-		(struct api_accept){.form = API_FORM_OBJECT, .version = "v1", .plain_errors = true};
+	*ret_accept = (struct api_accept){.form = API_FORM_OBJECT, .version = "v1"};
 	while (header.size) {
 		struct bytes parameters = api_accept_take(&header, ',');
 		bool is_blank = !parameters.size;
@@ -162,18 +161,14 @@ int api_accept_parse(struct bytes header, bool discovery, struct api_accept *ret
 		any_json |= api_accept_is_json(&clause);
 		if (clause.quality <= 0 || !api_accept_clause(&clause, discovery, &found))
 			continue;
-		plain_errors |= found.form == API_FORM_OBJECT;
 		if (is_chosen && !api_accept_prefers(&clause, &best))
 			continue;
 		is_chosen = true;
 		best = clause;
 		*ret_accept = found;
 	}
-	if (is_chosen)
-		ret_accept->plain_errors = plain_errors;
 	if (is_chosen || !is_given)
 		return 0;
-	*ret_accept = (struct api_accept){.form = API_FORM_OBJECT, .version = "v1"};
 	if (any_json)
 		return api_status_set(status, 406, "NotAcceptable",
 			"only the following media types are accepted: application/json");

@@ -19,9 +19,6 @@ struct api_accept {
 	const char *version; /* of the conversion: "v1", "v1beta1", "v2", "v2beta1"; static */
 	bool protobuf;       /* in place of JSON; of metadata of v1 only */
 	bool pretty;
-	/* JSON without a conversion is accepted; else a Status comes indented, as for a failed
-	 * negotiation */
-	bool plain_errors;
 };
 
 /* Chooses a form for the Accept HEADER; no data: there is none. DISCOVERY: with the conversions of
