@@ -14,7 +14,6 @@
 #include "common/proc.h"
 #include "serve/chain.h"
 #include "serve/http/listener.h"
-#include "serve/http/tls.h"
 #include "serve/metrics.h"
 
 #define CONNECTION_MAGIC 0x636f6e6eu
@@ -82,7 +81,8 @@ void connection_close(struct http_connection **connection)
 	cleanup_fd(&c->fd);
 	buf_release(&c->in);
 	buf_release(&c->out);
-	peer_release(&c->peer_texts);
+	free(c->groups);
+	tls_names_release(&c->names);
 	CHAIN_REMOVE(c);
 	__atomic_sub_fetch(&worker->n_connections, 1, __ATOMIC_RELAXED);
 	c->magic = 0;
@@ -109,7 +109,7 @@ int connection_new(struct serve_worker *worker, const struct listener *listener,
 	connection_count(c, true);
 	int r = serve_timer_init(worker, &c->timer, connection_expired, c);
 	if (r == 0)
-		r = peer_of_socket(fd, listener, &c->peer, &c->peer_texts);
+		r = peer_of_socket(fd, listener, &c->peer, &c->groups);
 	c->in_handshake = c->has_slot = listener_tls(listener) != NULL;
 	worker->n_handshakes += c->has_slot;
 	if (r == 0 && epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
@@ -192,7 +192,7 @@ static void connection_handshake(struct http_connection *c)
 	}
 	c->in_handshake = false;
 	connection_release_slot(c);
-	if (r < 0 || peer_of_certificate(c->tls, &c->peer, &c->peer_texts) < 0) {
+	if (r < 0 || peer_of_certificate(c->tls, &c->peer, &c->names) < 0) {
 		const char *why = "tls";
 
 		if (r == TLS_PLAIN)

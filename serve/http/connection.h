@@ -14,6 +14,7 @@
 #include "common/buf.h"
 #include "serve/http/chunks.h"
 #include "serve/http/head.h"
+#include "serve/http/tls.h"
 #include "serve/worker_internal.h"
 
 /* ---- streams: stream.c -------------------------------------------------- */
@@ -126,7 +127,6 @@ struct http1 {
 
 struct http2;
 struct metric_cell;
-struct tls_session;
 
 /* A handshake needs some 60 KiB until it is complete. Thousands of returning clients would take
  * that each, and fragment the heap. So a worker makes this many at once, and takes no other
@@ -148,7 +148,8 @@ struct http_connection {
 	struct http1 http1;
 	struct http2 *http2;
 	struct exchange_peer peer;
-	struct peer_texts *peer_texts;
+	gid_t *groups;          /* of the peer */
+	struct tls_names names; /* likewise */
 	struct stream *streams;
 	size_t n_streams;
 	size_t heads; /* bytes of the heads of all streams */

@@ -236,52 +236,25 @@ int listener_accept(const struct listener *l)
 
 /* ---- clients ------------------------------------------------------------ */
 
-struct peer_texts {
-	gid_t *groups;
-	struct tls_names names;
-};
-
-void peer_release(struct peer_texts **texts)
-{
-	struct peer_texts *t = TAKE(*texts);
-
-	if (!t)
-		return;
-	free(t->groups);
-	tls_names_release(&t->names);
-	free(t);
-}
-
-static int peer_new_texts(struct peer_texts **texts)
-{
-	if (!*texts)
-		*texts = calloc(1, sizeof(**texts));
-	return *texts ? 0 : err_set(-ENOMEM, "noting who a client is");
-}
-
 /* Reads the user, groups and process of the client of a Unix socket, as they were at its
  * connect(2). */
-static int peer_of_unix(int fd, struct exchange_peer *peer, struct peer_texts **texts)
+static int peer_of_unix(int fd, struct exchange_peer *peer, gid_t **ret_groups)
 {
 	struct ucred who;
 	socklen_t size = sizeof(who), groups_size = 0;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
 		return err_set(-errno, "finding who has connected");
-	int r = peer_new_texts(texts);
-	if (r < 0)
-		return r;
 	/* The first call says how many there are. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &groups_size) < 0 && errno != ERANGE)
 		return err_set(-errno, "finding the groups of a client");
-	(*texts)->groups = calloc(groups_size / sizeof(gid_t) + 1, sizeof(gid_t));
-	if (!(*texts)->groups)
+	gid_t *groups = *ret_groups = calloc(groups_size / sizeof(gid_t) + 1, sizeof(gid_t));
+	if (!groups)
 		return err_set(-ENOMEM, "finding the groups of a client");
-	if (groups_size &&
-		getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, (*texts)->groups + 1, &groups_size) < 0)
+	if (groups_size && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups + 1, &groups_size) < 0)
 		return err_set(-errno, "finding the groups of a client");
-	(*texts)->groups[0] = who.gid;
-	peer->groups = (*texts)->groups;
+	groups[0] = who.gid;
+	peer->groups = groups;
 	peer->n_groups = groups_size / sizeof(gid_t) + 1;
 	peer->uid = who.uid;
 	(void)snprintf(
@@ -289,8 +262,8 @@ static int peer_of_unix(int fd, struct exchange_peer *peer, struct peer_texts **
 	return 0;
 }
 
-int peer_of_socket(int fd, const struct listener *listener, struct exchange_peer *ret_peer,
-	struct peer_texts **ret_texts)
+int peer_of_socket(
+	int fd, const struct listener *listener, struct exchange_peer *ret_peer, gid_t **ret_groups)
 {
 	struct exchange_peer *peer = ret_peer;
 	struct sockaddr_storage address = {0};
@@ -301,7 +274,7 @@ int peer_of_socket(int fd, const struct listener *listener, struct exchange_peer
 		.local = listener->local, .auth = listener->auth, .common_name = ""};
 	if (peer->local) {
 		peer->loopback = true;
-		return peer_of_unix(fd, peer, ret_texts);
+		return peer_of_unix(fd, peer, ret_groups);
 	}
 	if (getpeername(fd, (struct sockaddr *)&address, &size) < 0 ||
 		getnameinfo((struct sockaddr *)&address, size, host, sizeof(host), port,
@@ -315,19 +288,17 @@ int peer_of_socket(int fd, const struct listener *listener, struct exchange_peer
 }
 
 int peer_of_certificate(
-	struct tls_session *tls, struct exchange_peer *peer, struct peer_texts **texts)
+	struct tls_session *tls, struct exchange_peer *peer, struct tls_names *ret_names)
 {
 	if (!tls_session_has_certificate(tls))
 		return 0;
-	int r = peer_new_texts(texts);
-	if (r == 0)
-		r = tls_session_names(tls, &(*texts)->names);
+	int r = tls_session_names(tls, ret_names);
 	if (r < 0)
 		return r;
-	peer->common_name = (*texts)->names.common_name;
-	peer->organizations = (const char *const *)(*texts)->names.organizations;
-	peer->n_organizations = (*texts)->names.n_organizations;
-	peer->until_s = (*texts)->names.until_s;
+	peer->common_name = ret_names->common_name;
+	peer->organizations = (const char *const *)ret_names->organizations;
+	peer->n_organizations = ret_names->n_organizations;
+	peer->until_s = ret_names->until_s;
 	peer->certificate = tls;
 	return 0;
 }

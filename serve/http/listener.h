@@ -17,6 +17,7 @@
 #define LISTENERS_MAX   32
 
 struct tls;
+struct tls_names;
 struct tls_session;
 
 enum listener_kind { LISTENER_API, LISTENER_METRICS };
@@ -59,12 +60,11 @@ static inline struct tls *listener_tls(const struct listener *listener)
 
 /* ---- the facts about a client ------------------------------------------- */
 
-struct peer_texts; /* a peer's texts */
+/* RET_GROUPS: of a Unix socket; the caller frees them after the peer's last use. */
 int peer_of_socket(int fd, const struct listener *listener, struct exchange_peer *ret_peer,
-	struct peer_texts **ret_texts);
+	gid_t **ret_groups);
 /* Adds the names of the client's certificate, if it has sent one. After the handshake. */
 int peer_of_certificate(
-	struct tls_session *tls, struct exchange_peer *peer, struct peer_texts **texts);
-void peer_release(struct peer_texts **texts);
+	struct tls_session *tls, struct exchange_peer *peer, struct tls_names *ret_names);
 
 #endif

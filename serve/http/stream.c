@@ -14,7 +14,6 @@
 #include "common/value/json.h"
 #include "serve/chain.h"
 #include "serve/http/connection.h"
-#include "serve/http/tls.h"
 #include "serve/metrics.h"
 
 #define STREAM_MAGIC 0x7374726du
