@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/answer/encode.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -288,30 +289,15 @@ int answer_encode_object(struct answer_encoder *encoder, struct bytes body, stru
 
 /* ---- lists -------------------------------------------------------------- */
 
-/* Makes the members of a list's metadata: sorted, and with an empty `continue`, for custom
- * resources. */
-static int encode_list_metadata(const struct answer_page *page, bool is_custom, struct buf *out)
+/* Makes the members of a list's metadata. */
+static int encode_list_metadata(const struct answer_page *page, struct buf *out)
 {
-	char count[48] = "";
-
+	buf_printf(out, "\"resourceVersion\":\"%s\"", page->rv);
+	if (*page->token)
+		buf_printf(out, ",\"continue\":\"%s\"", page->token);
 	if (page->remaining)
-		(void)snprintf(count, sizeof(count), ",\"remainingItemCount\":%llu",
-			(unsigned long long)page->remaining);
-	if (is_custom)
-		buf_printf(out, "\"continue\":\"%s\"%s,\"resourceVersion\":\"%s\"", page->token,
-			count, page->rv);
-	else if (*page->token)
-		buf_printf(out, "\"resourceVersion\":\"%s\",\"continue\":\"%s\"%s", page->rv,
-			page->token, count);
-	else
-		buf_printf(out, "\"resourceVersion\":\"%s\"", page->rv);
+		buf_printf(out, ",\"remainingItemCount\":%" PRIu64, page->remaining);
 	return buf_error(out);
-}
-
-static bool encode_is_custom_list(const struct answer_request *request)
-{
-	return request->accept.form == API_FORM_OBJECT &&
-	       !custom_is_builtin_group(request->feed->definition.group);
 }
 
 int answer_encode_begin(
@@ -324,11 +310,7 @@ int answer_encode_begin(
 		return api_protobuf_begin(&(struct api_protobuf_list){page->rv, page->token,
 						  page->remaining, page->size},
 			out);
-	if (encode_is_custom_list(request)) {
-		buf_printf(out, "{\"apiVersion\":\"%s\",\"items\":[", request->path.group_version);
-		return buf_error(out);
-	}
-	int r = encode_list_metadata(page, false, &metadata);
+	int r = encode_list_metadata(page, &metadata);
 	if (r < 0)
 		return r;
 	switch (request->accept.form) {
@@ -370,21 +352,12 @@ int answer_encode_item(struct answer_encoder *encoder, struct bytes body, struct
 	}
 }
 
-int answer_encode_end(
-	struct answer_encoder *encoder, const struct answer_page *page, struct buf *out)
+int answer_encode_end(struct answer_encoder *encoder, struct buf *out)
 {
-	const struct answer_request *request = encoder->request;
-
-	if (request->accept.protobuf)
+	if (encoder->request->accept.protobuf)
 		return api_protobuf_end(out);
-	if (!encode_is_custom_list(request)) {
-		buf_str(out, "]}");
-		return buf_error(out);
-	}
-	buf_printf(out, "],\"kind\":\"%s\",\"metadata\":{", request->feed->definition.list_kind);
-	int r = encode_list_metadata(page, true, out);
-	buf_str(out, "}}");
-	return r < 0 ? r : buf_error(out);
+	buf_str(out, "]}");
+	return buf_error(out);
 }
 
 /* ---- events ------------------------------------------------------------- */

@@ -6,7 +6,7 @@
  *	struct answer_encoder encoder = {.request = request};
  *	answer_encode_begin(&encoder, &page, &out);
  *	answer_encode_item(&encoder, body, &out) ...
- *	answer_encode_end(&encoder, &page, &out);
+ *	answer_encode_end(&encoder, &out);
  */
 #ifndef SERVE_ANSWER_ENCODE_H
 #define SERVE_ANSWER_ENCODE_H
@@ -50,8 +50,7 @@ int answer_encode_object(struct answer_encoder *encoder, struct bytes body, stru
 int answer_encode_begin(
 	struct answer_encoder *encoder, const struct answer_page *page, struct buf *out);
 int answer_encode_item(struct answer_encoder *encoder, struct bytes body, struct buf *out);
-int answer_encode_end(
-	struct answer_encoder *encoder, const struct answer_page *page, struct buf *out);
+int answer_encode_end(struct answer_encoder *encoder, struct buf *out);
 /* Append an event: a line, or a frame of protobuf. */
 int answer_encode_event(struct answer_encoder *encoder, const char *type, struct bytes body,
 	struct bytes rv, struct buf *out);

@@ -307,7 +307,7 @@ static int list_items(struct listing *list, size_t wanted, uint64_t until_ns)
 			r = answer_encode_item(&body->encoder, record.body, &body->json);
 		} else if (r == END) {
 			list->stage = LIST_ENDED;
-			return answer_encode_end(&body->encoder, &page, &body->json);
+			return answer_encode_end(&body->encoder, &body->json);
 		}
 	}
 	return r;

@@ -2,8 +2,7 @@
 /*
  * The API server's compiled-in facts: its own groups, the field labels of each kind
  * (docs/protocol.md 10.3), and its words about deprecated versions. All other kinds are custom
- * resources with another form of answers: items of lists keep kind and apiVersion, and keys are
- * sorted.
+ * resources: items of their lists keep kind and apiVersion.
  */
 #ifndef SERVE_API_API_KINDS_H
 #define SERVE_API_API_KINDS_H

@@ -22,7 +22,7 @@ static void object_put_key(struct bytes key, bool *is_first, struct buf *out)
 	buf_byte(out, ':');
 }
 
-/* Writes metadata with RV in place of its resourceVersion. */
+/* Writes metadata with RV, if it is not empty, in place of its resourceVersion. */
 static int object_put_stamped(const struct value *metadata, struct bytes rv, struct buf *out)
 {
 	struct value_iter iter;
@@ -35,7 +35,7 @@ static int object_put_stamped(const struct value *metadata, struct bytes rv, str
 	value_iter_init(&iter, metadata);
 	while ((r = value_iter_next(&iter, &key, &item)) == FOUND) {
 		object_put_key(key, &is_first, out);
-		if (bytes_equal(key, BYTES_LIT("resourceVersion")))
+		if (rv.size && bytes_equal(key, BYTES_LIT("resourceVersion")))
 			json_write_string(rv, out);
 		else if ((r = object_put_value(&item, out)) < 0)
 			return r;
@@ -92,75 +92,6 @@ int api_object_write(struct bytes body, bool omit_type, struct bytes rv, struct 
 	return r;
 }
 
-/* ---- PartialObjectMetadata ---------------------------------------------- */
-
-/* The order of the members in the API server's structures. Custom resources are stored sorted. */
-static const char *const object_metadata[] = {"name", "generateName", "namespace", "selfLink",
-	"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
-	"deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
-	"managedFields", NULL};
-static const char *const object_owner[] = {
-	"apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion", NULL};
-static const char *const object_managed[] = {"manager", "operation", "apiVersion", "time",
-	"fieldsType", "fieldsV1", "subresource", NULL};
-
-/* Writes the members of MAP in ORDER. */
-static int object_put_ordered(
-	const struct value *map, const char *const *order, struct bytes rv, struct buf *out);
-
-static int object_put_array(const struct value *array, const char *const *order, struct buf *out)
-{
-	struct value_iter iter;
-	struct value item;
-	struct bytes none;
-	bool is_first = true;
-	int r;
-
-	buf_byte(out, '[');
-	value_iter_init(&iter, array);
-	while ((r = value_iter_next(&iter, &none, &item)) == FOUND) {
-		if (!is_first)
-			buf_byte(out, ',');
-		is_first = false;
-		r = item.type == VALUE_MAP ? object_put_ordered(&item, order, BYTES_NONE, out)
-					   : object_put_value(&item, out);
-		if (r < 0)
-			return r;
-	}
-	buf_byte(out, ']');
-	return r < 0 ? r : 0;
-}
-
-static int object_put_ordered(
-	const struct value *map, const char *const *order, struct bytes rv, struct buf *out)
-{
-	bool is_first = true;
-
-	buf_byte(out, '{');
-	for (; *order; order++) {
-		const char *const *inner = strcmp(*order, "ownerReferences") == 0 ? object_owner
-					   : strcmp(*order, "managedFields") == 0 ? object_managed
-										  : NULL;
-		struct value item;
-		int r = value_find(map, bytes_str(*order), &item);
-
-		if (r < 0)
-			return r;
-		if (r != FOUND)
-			continue;
-		object_put_key(bytes_str(*order), &is_first, out);
-		if (rv.size && strcmp(*order, "resourceVersion") == 0)
-			json_write_string(rv, out);
-		else
-			r = inner && item.type == VALUE_ARRAY ? object_put_array(&item, inner, out)
-							      : object_put_value(&item, out);
-		if (r < 0)
-			return r;
-	}
-	buf_byte(out, '}');
-	return 0;
-}
-
 int api_object_write_metadata(
 	struct bytes body, const char *version, struct bytes rv, struct buf *out)
 {
@@ -176,10 +107,9 @@ int api_object_write_metadata(
 		"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\","
 		"\"metadata\":",
 		version);
-	if (r == FOUND && metadata.type == VALUE_MAP)
-		r = object_put_ordered(&metadata, object_metadata, rv, out);
-	else
-		buf_str(out, "{}");
+	if (r != FOUND)
+		metadata = (struct value){.type = VALUE_NIL};
+	r = object_put_stamped(&metadata, rv, out);
 	buf_byte(out, '}');
 	r = r < 0 ? r : buf_error(out);
 	if (r < 0 && out->size > before)

@@ -12,8 +12,7 @@
 /* RV: put in place of metadata.resourceVersion; empty: as stored. Return: 0, ERR_CORRUPT, or the
  * error of OUT. After an error OUT is as long as before. */
 int api_object_write(struct bytes body, bool omit_type, struct bytes rv, struct buf *out);
-/* VERSION: of meta.k8s.io, v1 or v1beta1. The members of metadata are put in the order of the API
- * server's own structure, also if the object has them in another. */
+/* VERSION: of meta.k8s.io, v1 or v1beta1. */
 int api_object_write_metadata(
 	struct bytes body, const char *version, struct bytes rv, struct buf *out);
 

@@ -132,8 +132,6 @@ class Simulated:
         metadata = {"resourceVersion": "N"}
         if more:
             metadata["continue"] = {"v": "meta.k8s.io/v1", "rv": "N", "start": f"/{more}\0"}
-        elif row["kind"] == "gadgets" and form == "object":
-            metadata["continue"] = ""
         if left:
             metadata["remainingItemCount"] = left
         things = [self.thing(row, item) for item in items]

@@ -426,10 +426,9 @@ Test(serve_feeds, objects_keep_their_keys_and_numbers)
 	cr_expect_str_eq(written(write_metadata),
 		"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":"
 		"\"meta.k8s.io/"
-		"v1\",\"metadata\":{\"name\":\"p\",\"resourceVersion\":\"5\",\"labels\":"
-		"{\"z\":\"1\",\"a\":\"\\u003c\"},\"ownerReferences\":[{\"apiVersion\":\"x/"
-		"v1\",\"kind\":"
-		"\"K\",\"uid\":\"u\"}]}}");
+		"v1\",\"metadata\":{\"labels\":{\"z\":\"1\",\"a\":\"\\u003c\"},\"name\":\"p\","
+		"\"ownerReferences\":[{\"uid\":\"u\",\"kind\":\"K\",\"apiVersion\":\"x/v1\"}],"
+		"\"resourceVersion\":\"5\"}}");
 }
 
 Test(serve_feeds, indented_json_in_pieces) /* S83 */

@@ -335,6 +335,8 @@ def normal(document):
     """Takes the versions of a list and the ages out of DOCUMENT."""
     metadata = document["metadata"]
     metadata["resourceVersion"] = "N"
+    if metadata.get("continue") == "":  # of custom resources, at a kube-apiserver
+        del metadata["continue"]
     if metadata.get("continue"):
         token = metadata["continue"]
         metadata["continue"] = {**json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))), "rv": "N"}
