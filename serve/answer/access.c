@@ -126,30 +126,19 @@ static void access_decided(void *context, const struct auth_decision *decision)
 	const struct access_stage *stage = request->stage;
 
 	request->pending = NULL;
-	switch (decision->answer) {
-	case AUTH_ALLOWED:
-		/* Rules are of all three verbs. */
-		if (stage->rules && request->verb != ANSWER_WATCH) {
-			request->verb++;
-			answer_authorize_again(request, access_decided);
-			return;
-		}
-		access_answer(request, true, decision->reason);
+	int r = answer_undecided(request, decision->answer, decision->reason);
+	if (r != 0) {
+		answer_refuse(request, r);
 		return;
-	case AUTH_UNAUTHENTICATED:
-		answer_refuse(request,
-			api_status_set(&request->status, 401, "Unauthorized", "Unauthorized"));
-		return;
-	case AUTH_BUSY:
-		answer_refuse(request, api_status_overloaded(&request->status, decision->reason));
-		return;
-	case AUTH_UNAVAILABLE:
-		answer_refuse(request, api_status_set(&request->status, 503, "ServiceUnavailable",
-					       "%s", decision->reason));
-		return;
-	default:
-		access_answer(request, false, decision->reason);
 	}
+	bool allowed = decision->answer == AUTH_ALLOWED;
+	/* Rules are of all three verbs. */
+	if (allowed && stage->rules && request->verb != ANSWER_WATCH) {
+		request->verb++;
+		answer_authorize_again(request, access_decided);
+		return;
+	}
+	access_answer(request, allowed, decision->reason);
 }
 
 /* ---- the question --------------------------------------------------------- */

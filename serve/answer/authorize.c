@@ -44,23 +44,29 @@ static const char *authorize_scope(const struct answer_request *request, const c
 		       : path->namespace_;
 }
 
-static int authorize_denied(struct answer_request *request)
+int answer_undecided(struct answer_request *request, enum auth_answer answer, const char *why)
+{
+	switch (answer) {
+	case AUTH_UNAUTHENTICATED:
+		return api_status_set(&request->status, 401, "Unauthorized", "Unauthorized");
+	case AUTH_BUSY:
+		return api_status_overloaded(&request->status, why);
+	case AUTH_UNAVAILABLE:
+		/* Without Retry-After: clients would repeat it ten times, and the API server may be
+		 * away for long. */
+		return api_status_set(&request->status, 503, "ServiceUnavailable", "%s",
+			*why ? why : "the API server can't be asked who you are");
+	default:
+		return 0;
+	}
+}
+
+static int authorize_denied(struct answer_request *request, const char *user, const char *why)
 {
 	const struct api_path *path = &request->path;
-	const char *why = request->reason ? request->reason : "";
-	const char *user = request->user ? request->user : "";
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	char where[160];
 
-	if (request->decision == AUTH_UNAUTHENTICATED)
-		return api_status_set(&request->status, 401, "Unauthorized", "Unauthorized");
-	if (request->decision == AUTH_BUSY)
-		return api_status_overloaded(&request->status, why);
-	/* Without Retry-After: clients would repeat it ten times, and the API server may be away
-	 * for long. */
-	if (request->decision == AUTH_UNAVAILABLE)
-		return api_status_set(&request->status, 503, "ServiceUnavailable", "%s",
-			*why ? why : "the API server can't be asked who you are");
 	bool is_resource = path->kind == API_PATH_RESOURCE;
 	/* The API server has said it all: the client is refused, or whom it impersonates. */
 	bool is_quoted =
@@ -92,30 +98,21 @@ static int authorize_denied(struct answer_request *request)
 	return 403;
 }
 
-static void authorize_finish(struct answer_request *request)
-{
-	if (request->decision == AUTH_ALLOWED)
-		request->dispatch(request);
-	else
-		answer_refuse(request, authorize_denied(request));
-}
-
 static void authorize_decided(void *context, const struct auth_decision *decision)
 {
 	struct answer_request *request = context;
 
 	CHECK_OBJ(request, ANSWER_REQUEST_MAGIC);
-	request->decided = true;
 	request->pending = NULL;
-	request->decision = decision->answer;
-	/* They are for messages and the log. It is decided again if forwarding fails. */
-	free(request->user);
-	free(request->reason);
+	free(request->user); /* it is decided again if forwarding fails */
 	request->user = strdup(decision->user);
-	request->reason = *decision->reason ? strdup(decision->reason) : NULL;
 	request->x->labels->user = request->user ? request->user : "";
-	if (!request->deciding)
-		authorize_finish(request);
+	if (decision->answer == AUTH_ALLOWED) {
+		request->dispatch(request);
+		return;
+	}
+	int r = answer_undecided(request, decision->answer, decision->reason);
+	answer_refuse(request, r ? r : authorize_denied(request, decision->user, decision->reason));
 }
 
 void answer_authorize_again(struct answer_request *request, auth_decided_fn *fn)
@@ -151,11 +148,6 @@ void answer_authorize_again(struct answer_request *request, auth_decided_fn *fn)
 
 void answer_authorize(struct answer_request *request)
 {
-	request->deciding = true;
-	answer_authorize_again(request, authorize_decided);
-	request->deciding = false;
-	if (request->decided)
-		authorize_finish(request);
-	else
-		answer_park(request);
+	answer_park(request);
+	answer_authorize_again(request, authorize_decided); /* which may end the request */
 }

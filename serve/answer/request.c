@@ -78,7 +78,6 @@ void answer_request_free(struct answer_request **request)
 	buf_release(&q->body);
 	buf_release(&q->deprecation);
 	free(q->user);
-	free(q->reason);
 	api_status_release(&q->status);
 	api_options_release(&q->options);
 	api_path_release(&q->path);

@@ -78,11 +78,8 @@ struct answer_request {
 	bool pretty;
 	bool is_message; /* a POST that only reads: mcp, access */
 	bool is_leaf;    /* another machine's kinf: bookmarks tell it how old the data is */
-	/* The decision. */
-	bool deciding, decided;
-	enum auth_answer decision;
-	char *user, *reason; /* NULL: none, or no memory for it */
-	struct auth_pending *pending;
+	char *user;      /* the decided one; NULL: none, or no memory for it */
+	struct auth_pending *pending; /* the decision; NULL: none is awaited */
 	/* The answering feed. */
 	struct catalog_feed *feed;
 	enum coverage_answer coverage;

@@ -10,6 +10,8 @@
 void answer_authorize(struct answer_request *request);
 /* Asks again for a running watch. Calls FN with the request, now or later. */
 void answer_authorize_again(struct answer_request *request, auth_decided_fn *fn);
+/* Returns the status of a refusal if ANSWER, for the reason WHY, is no decision; else 0. */
+int answer_undecided(struct answer_request *request, enum auth_answer answer, const char *why);
 
 /* forward.c: lets the request wait for its state. After ANSWER_WAIT_NS forwards or refuses it. */
 void answer_wait_for_state(struct answer_request *request);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
 #include "common/proc.h"
@@ -735,9 +736,6 @@ void answer_watch(struct answer_request *request)
 		socket_begin(watch);
 	else
 		exchange_begin(request->x, 200, head.headers, head.n);
-	/* They were for the head; a waiting watch keeps no memory for them. */
-	free(request->user);
-	free(request->reason);
-	request->user = request->reason = NULL;
+	free(TAKE(request->user)); /* it was for the head, and a waiting watch keeps no memory */
 	exchange_stream(request->x, &source);
 }
