@@ -86,7 +86,7 @@ static void loop_take_arrivals(struct serve_worker *w)
 	for (size_t i = 0; i < w->n_arrivals; i++) {
 		struct worker_arrival arrival = w->arrivals[i];
 
-		if (listener_tls(arrival.listener) && w->n_handshakes >= HANDSHAKES_MAX) {
+		if (arrival.listener->tls && w->n_handshakes >= HANDSHAKES_MAX) {
 			w->arrivals[n++] = arrival;
 			continue;
 		}

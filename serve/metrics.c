@@ -207,11 +207,6 @@ void metric_sub(struct metric_cell *cell, uint64_t n)
 	__atomic_fetch_sub(&cell->value, n, __ATOMIC_RELAXED);
 }
 
-void metric_set(struct metric_cell *cell, uint64_t n)
-{
-	__atomic_store_n(&cell->value, n, __ATOMIC_RELAXED);
-}
-
 uint64_t metric_get(const struct metric_cell *cell)
 {
 	return __atomic_load_n(&cell->value, __ATOMIC_RELAXED);

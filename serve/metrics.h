@@ -40,7 +40,6 @@ struct metric_cell *metrics_cell(
 
 void metric_add(struct metric_cell *cell, uint64_t n); /* counter, gauge */
 void metric_sub(struct metric_cell *cell, uint64_t n); /* gauge */
-void metric_set(struct metric_cell *cell, uint64_t n); /* gauge */
 uint64_t metric_get(const struct metric_cell *cell);
 void metric_observe_ns(struct metric_cell *cell, uint64_t ns); /* histogram of seconds */
 

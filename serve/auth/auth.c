@@ -363,11 +363,6 @@ void auth_decide(struct auth *auth, struct exchange *x, const struct auth_attrib
 	fn(context, &decision);
 }
 
-void auth_cancel(struct auth_pending **pending)
-{
-	auth_self_cancel(pending);
-}
-
 void auth_deliver(struct auth *auth, struct serve_worker *worker)
 {
 	CHECK_OBJ(auth, AUTH_MAGIC);

@@ -761,7 +761,7 @@ static void self_unlink(struct auth_pending **list, struct auth_pending *pending
 		*list = pending->next;
 }
 
-void auth_self_cancel(struct auth_pending **pending)
+void auth_cancel(struct auth_pending **pending)
 {
 	struct auth_pending *p = TAKE(*pending);
 

@@ -25,11 +25,10 @@ void auth_self_reload(struct auth_self *self, const struct config *config);
 /* After all pending decisions were delivered or cancelled. */
 void auth_self_free(struct auth_self **self);
 
-/* As auth_decide(). */
+/* As auth_decide(); auth_cancel() is here also. */
 void auth_self_decide(struct auth_self *self, struct exchange *x,
 	const struct auth_attributes *attributes, auth_decided_fn *fn, void *context,
 	struct auth_pending **ret_pending);
-void auth_self_cancel(struct auth_pending **pending);
 /* Calls the functions of WORKER's finished decisions. On the worker's thread. */
 void auth_self_deliver(struct auth_self *self, struct serve_worker *worker);
 

@@ -110,7 +110,7 @@ int connection_new(struct serve_worker *worker, const struct listener *listener,
 	int r = serve_timer_init(worker, &c->timer, connection_expired, c);
 	if (r == 0)
 		r = peer_of_socket(fd, listener, &c->peer, &c->groups);
-	c->in_handshake = c->has_slot = listener_tls(listener) != NULL;
+	c->in_handshake = c->has_slot = listener->tls != NULL;
 	worker->n_handshakes += c->has_slot;
 	if (r == 0 && epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
 		r = err_set(-errno, "watching a connection");
@@ -179,7 +179,7 @@ static void connection_handshake(struct http_connection *c)
 	if (!c->tls && !c->readable)
 		return; /* a silent client costs nothing but its socket */
 	if (!c->tls)
-		r = tls_session_new(listener_tls(c->listener), c->fd, &c->tls);
+		r = tls_session_new(c->listener->tls, c->fd, &c->tls);
 	if (r < 0) {
 		err_ignore(r, "the client sees a closed connection and tries again");
 		c->dead = true;

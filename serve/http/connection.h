@@ -90,13 +90,13 @@ struct protocol {
 	/* Whether more bytes may be read now, and whether nothing is left to be done. */
 	bool (*hungry)(const struct http_connection *c);
 	bool (*over)(const struct http_connection *c);
-	/* A source has more, or an answer has begun. */
+	/* A source has more, or an answer has begun. NULL: the connection's turn sees it. */
 	void (*wake)(struct http_connection *c, struct stream *stream);
 	/* The client has ended its sending side. */
 	void (*hear_end)(struct http_connection *c);
 	/* The process ends: no new requests. */
 	void (*drain)(struct http_connection *c);
-	/* SIZE bytes of the request's body were taken. */
+	/* SIZE bytes of the request's body were taken. NULL: as above. */
 	void (*body_taken)(struct http_connection *c, struct stream *stream, size_t size);
 	/* HTTP/2: for a minute the client took nothing of the answer's body, or gave nothing of
 	 * the request's. */

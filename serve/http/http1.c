@@ -221,11 +221,6 @@ static bool http1_hungry(const struct http_connection *c)
 	return c->http1.state != HTTP1_LAST && c->in.size < HTTP1_IN_MAX;
 }
 
-static void http1_hear_end(struct http_connection *c)
-{
-	http1_check_end(c);
-}
-
 /* ---- answers ------------------------------------------------------------ */
 
 static void http1_write_head(struct http_connection *c, struct buf *out)
@@ -352,19 +347,6 @@ static bool http1_over(const struct http_connection *c)
 	return c->http1.state == HTTP1_LAST;
 }
 
-static void http1_wake(struct http_connection *c, struct stream *s)
-{
-	(void)c; /* the connection's turn pulls from its one stream */
-	(void)s;
-}
-
-static void http1_body_taken(struct http_connection *c, struct stream *s, size_t size)
-{
-	(void)c; /* the connection's turn handles the bytes */
-	(void)s;
-	(void)size;
-}
-
 static void http1_drain(struct http_connection *c)
 {
 	c->http1.close = true;
@@ -383,9 +365,7 @@ const struct protocol http1_protocol = {
 	.output = http1_output,
 	.hungry = http1_hungry,
 	.over = http1_over,
-	.wake = http1_wake,
-	.body_taken = http1_body_taken,
-	.hear_end = http1_hear_end,
+	.hear_end = http1_check_end,
 	.drain = http1_drain,
 	.release = http1_release,
 };

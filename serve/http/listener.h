@@ -53,11 +53,6 @@ void listeners_close(struct listeners *listeners);
  * another negative code: the caller waits before it tries again. */
 int listener_accept(const struct listener *listener);
 
-static inline struct tls *listener_tls(const struct listener *listener)
-{
-	return listener->tls;
-}
-
 /* ---- the facts about a client ------------------------------------------- */
 
 /* RET_GROUPS: of a Unix socket; the caller frees them after the peer's last use. */

@@ -24,6 +24,13 @@ static struct stream *stream_of(struct exchange *x)
 	return (struct stream *)x;
 }
 
+static void stream_wake(struct stream *s)
+{
+	if (s->connection->protocol->wake)
+		s->connection->protocol->wake(s->connection, s);
+	connection_ready(s->connection);
+}
+
 /* ---- begin and end ------------------------------------------------------ */
 
 struct stream *stream_new(struct http_connection *c, struct bytes text, size_t n_headers)
@@ -152,7 +159,8 @@ void exchange_body_take(struct exchange *x, size_t size)
 	buf_consume(&s->body, size);
 	if (!s->body.size)
 		buf_trim(&s->body, 0);
-	s->connection->protocol->body_taken(s->connection, s, size);
+	if (s->connection->protocol->body_taken)
+		s->connection->protocol->body_taken(s->connection, s, size);
 	connection_ready(s->connection);
 }
 
@@ -273,8 +281,7 @@ void exchange_send(struct exchange *x, struct bytes body)
 	s->connection->worker->held += s->whole.size;
 	s->state = STREAM_WHOLE;
 	s->source.size = (int64_t)body.size;
-	s->connection->protocol->wake(s->connection, s);
-	connection_ready(s->connection);
+	stream_wake(s);
 }
 
 void exchange_stream(struct exchange *x, const struct exchange_source *source)
@@ -288,8 +295,7 @@ void exchange_stream(struct exchange *x, const struct exchange_source *source)
 		s->counted = true;
 		metric_add(s->running, 1);
 	}
-	s->connection->protocol->wake(s->connection, s);
-	connection_ready(s->connection);
+	stream_wake(s);
 }
 
 void exchange_wake(struct exchange *x)
@@ -301,8 +307,7 @@ void exchange_wake(struct exchange *x)
 		return;
 	s->waiting = false;
 	s->progress_ns = s->connection->worker->now_ns;
-	s->connection->protocol->wake(s->connection, s);
-	connection_ready(s->connection);
+	stream_wake(s);
 }
 
 void exchange_park(struct exchange *x, void (*gone)(void *context), void *context)
