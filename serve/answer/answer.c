@@ -326,7 +326,7 @@ static int route_prepare(struct answer_request *request)
 		if (r)
 			return r;
 		r = api_kind_check_fields(
-			&(struct api_kind_name){d->group, d->version, d->kind, d->namespaced},
+			&(struct api_kind_name){d->group, d->kind, d->namespaced},
 			buf_cstr(&selectable), request->options.fields, &request->status);
 		request->is_label_unknown = r == 400;
 	}
@@ -358,7 +358,9 @@ static void route_dispatch(struct answer_request *request)
 		return;
 	case ANSWER_LIST:
 		if (serve_worker_held(request->worker->worker) > ROUTE_HELD_MAX)
-			answer_refuse(request, api_status_busy(&request->status));
+			answer_refuse(request, api_status_overloaded(&request->status,
+						       "too many answers wait for clients that do "
+						       "not read them"));
 		else
 			answer_list(request);
 		return;

@@ -217,8 +217,9 @@ static int discovery_resources(
 {
 	bool any = false;
 
-	buf_printf(out, "{\"kind\":\"APIResourceList\",%s\"groupVersion\":\"%s\",\"resources\":[",
-		*path->group ? "\"apiVersion\":\"v1\"," : "", path->group_version);
+	buf_printf(out,
+		"{\"kind\":\"APIResourceList\",%s\"groupVersion\":\"%s%s%s\",\"resources\":[",
+		*path->group ? "\"apiVersion\":\"v1\"," : "", API_PATH_GROUP_VERSION(path));
 	for (size_t i = 0; i < discovery->n; i++) {
 		const struct served_resource *resource = &discovery->resources[i];
 

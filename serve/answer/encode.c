@@ -13,7 +13,6 @@
 #include "common/value/value.h"
 #include "serve/api/api_kinds.h"
 #include "serve/api/api_object.h"
-#include "serve/api/api_protobuf.h"
 
 #define EVENT_HASH_SEED 0x6576656eu
 #define BRACKET_MAX     65536 /* records of a relist for a watch */
@@ -53,12 +52,13 @@ static int encode_custom_part(struct catalog_feed *feed, const struct record *de
 	return 0;
 }
 
-/* Finds the object NAME of a resource of the cluster for RECORD, valid until
+/* Finds the object NAME.GROUP of a resource of the cluster for RECORD, valid until
  * answer_release_snapshot(). Returns: FOUND; NOT_FOUND; END: no feed has been listed that would
  * have it; errors. */
 static int encode_find(struct answer_worker *worker, const struct coverage_request *wanted,
-	const char *name, struct record *record)
+	const char *name, const char *group, struct record *record)
 {
+	char key[512];
 	struct catalog *catalog = worker->answer->catalog;
 	struct catalog_feed *feed = NULL;
 	enum coverage_answer answer;
@@ -66,28 +66,27 @@ static int encode_find(struct answer_worker *worker, const struct coverage_reque
 
 	if (catalog_find(catalog, wanted, &feed, &answer, &known) != FOUND)
 		return END;
+	(void)snprintf(key, sizeof(key), "%s.%s", name, group);
 	catalog_lock(catalog);
 	bool listed = feed->timeline.visible != 0;
 	catalog_unlock(catalog);
 	int r = listed ? answer_take_snapshot(worker) : END;
 	if (r == 0)
-		r = snapshot_get(worker->snapshot, feed->id, bytes_str(name), record);
+		r = snapshot_get(worker->snapshot, feed->id, bytes_str(key), record);
 	catalog_release(&feed);
 	return r;
 }
 
 static int encode_find_definition(struct answer_request *request, struct record *record)
 {
-	const struct feed_definition *d = &request->feed->definition;
-	const struct coverage_request wanted = {.group = "apiextensions.k8s.io",
+	static const struct coverage_request wanted = {.group = "apiextensions.k8s.io",
 		.version = "v1",
 		.resource = "customresourcedefinitions",
 		.namespace_ = "",
 		.name = ""};
-	char name[512];
+	const struct feed_definition *d = &request->feed->definition;
 
-	(void)snprintf(name, sizeof(name), "%s.%s", d->resource, d->group);
-	return encode_find(request->worker, &wanted, name, record);
+	return encode_find(request->worker, &wanted, d->resource, d->group, record);
 }
 
 int answer_custom(struct answer_request *request, enum answer_custom_part part, struct buf *out)
@@ -103,16 +102,14 @@ int answer_custom(struct answer_request *request, enum answer_custom_part part, 
 
 static int encode_find_api_service(struct answer_request *request, struct record *record)
 {
-	const struct feed_definition *d = &request->feed->definition;
-	const struct coverage_request wanted = {.group = "apiregistration.k8s.io",
+	static const struct coverage_request wanted = {.group = "apiregistration.k8s.io",
 		.version = "v1",
 		.resource = "apiservices",
 		.namespace_ = "",
 		.name = ""};
-	char name[512];
+	const struct feed_definition *d = &request->feed->definition;
 
-	(void)snprintf(name, sizeof(name), "%s.%s", d->version, d->group);
-	return encode_find(request->worker, &wanted, name, record);
+	return encode_find(request->worker, &wanted, d->version, d->group, record);
 }
 
 /* Returns 1 if the APIService names a server of its own, else 0; ERR_CORRUPT. */
@@ -152,8 +149,8 @@ int answer_form_init(struct answer_request *request)
 	bool is_list = request->verb == ANSWER_LIST, is_builtin = custom_is_builtin_group(d->group);
 	const char *kind = is_builtin ? (is_list ? d->list_kind : d->kind)
 				      : (is_list ? "UnstructuredList" : "Unstructured");
-	int r = api_accept_check(&request->accept, is_list, kind,
-		is_builtin ? request->path.group_version : "unstructured", &request->status);
+	const char *package = !is_builtin ? "unstructured" : *d->group ? d->group : "core";
+	int r = api_accept_check(&request->accept, is_list, package, kind, &request->status);
 
 	if (r != 0 || request->accept.form != API_FORM_TABLE)
 		return r;
@@ -290,7 +287,7 @@ int answer_encode_object(struct answer_encoder *encoder, struct bytes body, stru
 /* ---- lists -------------------------------------------------------------- */
 
 /* Makes the members of a list's metadata. */
-static int encode_list_metadata(const struct answer_page *page, struct buf *out)
+static int encode_list_metadata(const struct api_page *page, struct buf *out)
 {
 	buf_printf(out, "\"resourceVersion\":\"%s\"", page->rv);
 	if (*page->token)
@@ -301,15 +298,13 @@ static int encode_list_metadata(const struct answer_page *page, struct buf *out)
 }
 
 int answer_encode_begin(
-	struct answer_encoder *encoder, const struct answer_page *page, struct buf *out)
+	struct answer_encoder *encoder, const struct api_page *page, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf metadata = BUF_INIT;
 	const struct answer_request *request = encoder->request;
 
 	if (request->accept.protobuf)
-		return api_protobuf_begin(&(struct api_protobuf_list){page->rv, page->token,
-						  page->remaining, page->size},
-			out);
+		return api_protobuf_begin(page, out);
 	int r = encode_list_metadata(page, &metadata);
 	if (r < 0)
 		return r;
@@ -325,8 +320,8 @@ int answer_encode_begin(
 		break;
 	default:
 		buf_printf(out,
-			"{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":{%s},\"items\":[",
-			request->feed->definition.list_kind, request->path.group_version,
+			"{\"kind\":\"%s\",\"apiVersion\":\"%s%s%s\",\"metadata\":{%s},\"items\":[",
+			request->feed->definition.list_kind, API_PATH_GROUP_VERSION(&request->path),
 			buf_cstr(&metadata));
 		break;
 	}
@@ -398,14 +393,16 @@ static void encode_member(const char *name, const char *text, struct buf *map)
 static int encode_bookmark_body(const struct answer_request *request, const char *rv,
 	bool ends_initial, struct buf *ret_body)
 {
-	char stale[240], why[200];
+	const struct feed_definition *d = &request->feed->definition;
+	char group_version[512], stale[240], why[200];
 	double age;
 	bool is_stale = request->is_leaf && answer_is_stale(request, &age, why);
 	bool annotated = ends_initial || is_stale;
 
 	size_t root = value_open_map(ret_body);
-	encode_member("kind", request->feed->definition.kind, ret_body);
-	encode_member("apiVersion", request->path.group_version, ret_body);
+	(void)snprintf(group_version, sizeof(group_version), "%s%s%s", API_PATH_GROUP_VERSION(d));
+	encode_member("kind", d->kind, ret_body);
+	encode_member("apiVersion", group_version, ret_body);
 	value_put_string(ret_body, BYTES_LIT("metadata"));
 	size_t metadata = value_open_map(ret_body);
 	encode_member("resourceVersion", rv, ret_body);

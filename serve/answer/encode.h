@@ -12,6 +12,7 @@
 #define SERVE_ANSWER_ENCODE_H
 
 #include "serve/answer/request.h"
+#include "serve/api/api_protobuf.h"
 
 /* A part of the CustomResourceDefinition of the request's resource. */
 enum answer_custom_part {
@@ -38,17 +39,10 @@ struct answer_encoder {
 	bool columns_given; /* of its table, or in an earlier event of the watch */
 };
 
-/* The metadata of a list. */
-struct answer_page {
-	const char *rv, *token;
-	uint64_t remaining;
-	uint64_t size; /* of all items; protobuf only */
-};
-
 /* Each of these appends to OUT and returns: 0; errors. */
 int answer_encode_object(struct answer_encoder *encoder, struct bytes body, struct buf *out);
 int answer_encode_begin(
-	struct answer_encoder *encoder, const struct answer_page *page, struct buf *out);
+	struct answer_encoder *encoder, const struct api_page *page, struct buf *out);
 int answer_encode_item(struct answer_encoder *encoder, struct bytes body, struct buf *out);
 int answer_encode_end(struct answer_encoder *encoder, struct buf *out);
 /* Append an event: a line, or a frame of protobuf. */

@@ -285,7 +285,7 @@ static int list_items(struct listing *list, size_t wanted, uint64_t until_ns)
 {
 	const struct feed_definition *d = &list->request->feed->definition;
 	struct list_body *body = &list->body;
-	const struct answer_page page = {
+	const struct api_page page = {
 		list->state.rv, buf_cstr(&list->next), list->remaining, list->size};
 	struct record record;
 	int r = 0;

@@ -195,15 +195,7 @@ bool answer_is_read(const struct answer_request *request)
 
 bool answer_is_of_feeds(const struct answer_request *request)
 {
-	switch (request->path.kind) {
-	case API_PATH_API:
-	case API_PATH_GROUPS:
-	case API_PATH_GROUP:
-	case API_PATH_RESOURCES:
-		return true;
-	default:
-		return false;
-	}
+	return request->path.kind >= API_PATH_API && request->path.kind <= API_PATH_RESOURCES;
 }
 
 bool answer_takes_messages(const struct answer_request *request)
@@ -353,7 +345,6 @@ const char *answer_type(const struct answer_request *request)
 {
 	if (!request->accept.protobuf)
 		return "application/json";
-	bool is_pretty = answer_is_pretty(request);
 	return request->verb == ANSWER_WATCH ? API_PROTOBUF_WATCH_TYPE : API_PROTOBUF_TYPE;
 }
 
@@ -363,6 +354,7 @@ const char *answer_type(const struct answer_request *request)
 static bool answer_make_body(struct answer_request *request, bool is_binary, struct buf *json,
 	struct buf *indented, struct bytes *ret_body)
 {
+	bool is_pretty = answer_is_pretty(request);
 	struct buf *body = is_pretty ? indented : json;
 	struct api_pretty pretty = {0};
 

@@ -179,10 +179,9 @@ int api_accept_parse(struct bytes header, bool discovery, struct api_accept *ret
 	return 406;
 }
 
-int api_accept_check(const struct api_accept *accept, bool is_list, const char *kind,
-	const char *api_version, struct api_status *status)
+int api_accept_check(const struct api_accept *accept, bool is_list, const char *package,
+	const char *kind, struct api_status *status)
 {
-	const char *package = strcmp(api_version, "v1") == 0 ? "core" : api_version;
 	bool fits = is_list ? accept->form != API_FORM_METADATA
 			    : accept->form != API_FORM_METADATA_LIST;
 
@@ -194,7 +193,7 @@ int api_accept_check(const struct api_accept *accept, bool is_list, const char *
 			  "(*%.*s.%s)"
 			: "you requested PartialObjectMetadataList, but the requested object is "
 			  "not a list (*%.*s.%s)",
-		(int)strcspn(package, "./"), package, kind);
+		(int)strcspn(package, "."), package, kind);
 	return 406;
 }
 

@@ -26,9 +26,10 @@ struct api_accept {
 int api_accept_parse(struct bytes header, bool discovery, struct api_accept *ret_accept,
 	struct api_status *status);
 
-/* Refuses a form of one object for a list, or the reverse. Returns: 0, 406. */
-int api_accept_check(const struct api_accept *accept, bool is_list, const char *kind,
-	const char *api_version, struct api_status *status);
+/* Refuses a form of one object for a list, or the reverse, of KIND in group PACKAGE. Returns: 0,
+ * 406. */
+int api_accept_check(const struct api_accept *accept, bool is_list, const char *package,
+	const char *kind, struct api_status *status);
 
 /* Returns whether Accept-Encoding has the token gzip. */
 bool api_accept_gzip(struct bytes header);

@@ -7,17 +7,9 @@
 #include "common/value/custom.h"
 #include "common/value/value.h"
 
-/* How a kind refuses an unknown field label. */
-enum api_kind_refusal {
-	REFUSE_LABEL,      /* field label not supported: x */
-	REFUSE_FOR_KIND,   /* field label "x" not supported for Kind */
-	REFUSE_FOR_VERSION /* field label not supported for GROUP/VERSION, Kind=KIND: x */
-};
-
 /* The kinds with field labels of their own. Others have metadata.name and metadata.namespace. */
 struct api_kind {
 	const char *group, *kind;
-	enum api_kind_refusal refusal;
 	const char *labels; /* besides metadata.name; each between blanks */
 };
 
@@ -27,27 +19,26 @@ struct api_kind {
 	".resourceVersion " name ".fieldPath "
 
 static const struct api_kind api_kinds[] = {
-	{"", "Pod", REFUSE_LABEL,
+	{"", "Pod",
 		NAMESPACE
 		" spec.nodeName spec.host spec.restartPolicy spec.schedulerName "
 		"spec.serviceAccountName spec.hostNetwork status.phase status.podIP status.podIPs "
 		"status.nominatedNodeName "},
-	{"", "Event", REFUSE_LABEL,
+	{"", "Event",
 		NAMESPACE OBJECT_LABELS("involvedObject") "reason reportingComponent source type "},
-	{"events.k8s.io", "Event", REFUSE_LABEL,
+	{"events.k8s.io", "Event",
 		NAMESPACE OBJECT_LABELS("regarding") "reason reportingController type "},
-	{"", "Node", REFUSE_LABEL, " spec.unschedulable "},
-	{"", "Namespace", REFUSE_LABEL, " status.phase "},
-	{"", "Secret", REFUSE_LABEL, NAMESPACE " type "},
-	{"", "Service", REFUSE_LABEL, NAMESPACE " spec.clusterIP spec.type "},
-	{"", "ReplicationController", REFUSE_LABEL, NAMESPACE " status.replicas "},
-	{"batch", "Job", REFUSE_FOR_KIND, NAMESPACE " status.successful "},
-	{"certificates.k8s.io", "CertificateSigningRequest", REFUSE_LABEL, " spec.signerName "},
-	{"certificates.k8s.io", "ClusterTrustBundle", REFUSE_LABEL, " spec.signerName "},
-	{"certificates.k8s.io", "PodCertificateRequest", REFUSE_LABEL,
+	{"", "Node", " spec.unschedulable "},
+	{"", "Namespace", " status.phase "},
+	{"", "Secret", NAMESPACE " type "},
+	{"", "Service", NAMESPACE " spec.clusterIP spec.type "},
+	{"", "ReplicationController", NAMESPACE " status.replicas "},
+	{"batch", "Job", NAMESPACE " status.successful "},
+	{"certificates.k8s.io", "CertificateSigningRequest", " spec.signerName "},
+	{"certificates.k8s.io", "ClusterTrustBundle", " spec.signerName "},
+	{"certificates.k8s.io", "PodCertificateRequest",
 		" spec.signerName spec.podName spec.nodeName "},
-	{"resource.k8s.io", "ResourceSlice", REFUSE_FOR_VERSION,
-		" spec.nodeName spec.driver spec.pool.name "},
+	{"resource.k8s.io", "ResourceSlice", " spec.nodeName spec.driver spec.pool.name "},
 };
 
 static const struct api_kind *api_kind_find(const char *group, const char *kind)
@@ -89,19 +80,8 @@ int api_kind_check_fields(const struct api_kind_name *name, const char *selectab
 				"\"%.*s\" is not a known field selector: only \"metadata.name\", "
 				"\"metadata.namespace\"",
 				BYTES_ARG(label));
-		switch (known ? known->refusal : REFUSE_LABEL) {
-		case REFUSE_LABEL:
-			return api_status_set(status, 400, "BadRequest",
-				"field label not supported: %.*s", BYTES_ARG(label));
-		case REFUSE_FOR_KIND:
-			return api_status_set(status, 400, "BadRequest",
-				"field label \"%.*s\" not supported for %s", BYTES_ARG(label),
-				name->kind);
-		case REFUSE_FOR_VERSION:
-			return api_status_set(status, 400, "BadRequest",
-				"field label not supported for %s/%s, Kind=%s: %.*s", name->group,
-				name->version, name->kind, BYTES_ARG(label));
-		}
+		return api_status_set(status, 400, "BadRequest", "field label not supported: %.*s",
+			BYTES_ARG(label));
 	}
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include "serve/api/api_status.h"
 
 struct api_kind_name {
-	const char *group, *version, *kind;
+	const char *group, *kind;
 	bool namespaced;
 };
 

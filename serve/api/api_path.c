@@ -9,8 +9,6 @@ struct api_path_parts {
 	const char *at[API_PATH_PARTS];
 	size_t n;
 	bool more; /* there are more of them */
-	/* the second and the third with a slash between them; "": there are fewer */
-	const char *joined;
 };
 
 bool api_path_unescape(struct bytes text, bool plus, struct buf *out)
@@ -56,19 +54,6 @@ static bool api_path_segment(struct bytes segment, struct buf *out)
 	return true;
 }
 
-/* Appends the second and the third of the N segments at OFFSETS with a slash between them. */
-static bool api_path_join(struct buf *text, const size_t *offsets, size_t n)
-{
-	size_t size = (n > 3 ? offsets[3] : text->size) - offsets[1];
-	uint8_t *p = buf_grow(text, size);
-
-	if (!p)
-		return false;
-	memcpy(p, text->data + offsets[1], size);
-	p[offsets[2] - offsets[1] - 1] = '/';
-	return true;
-}
-
 /* Splits PATH into decoded segments in TEXT. Returns whether all of them are valid. One slash at
  * the end is left out; RET_SLASH says whether there was one. */
 static bool api_path_split(
@@ -99,11 +84,7 @@ static bool api_path_split(
 	} while (p < end);
 	if (buf_error(text) < 0)
 		return false;
-	size_t joined = text->size;
-	bool has_joined = parts->n > 2 && api_path_join(text, offsets, parts->n);
-
 	buf_fit(text);
-	parts->joined = has_joined ? (const char *)text->data + joined : "";
 	for (size_t i = 0; i < parts->n; i++) /* the buffer does not move any more */
 		parts->at[i] = (const char *)text->data + offsets[i];
 	return true;
@@ -144,8 +125,7 @@ int api_path_parse(struct bytes text, struct api_path *ret_path)
 		.namespace_ = "",
 		.resource = "",
 		.name = "",
-		.subresource = "",
-		.group_version = ""};
+		.subresource = ""};
 	if (!api_path_unescape(text, false, &path->text)) {
 		path->kind = API_PATH_MALFORMED;
 		return 0;
@@ -174,7 +154,6 @@ int api_path_parse(struct bytes text, struct api_path *ret_path)
 		path->group = parts.at[i++];
 	if (i < parts.n)
 		path->version = parts.at[i++];
-	path->group_version = is_core ? path->version : parts.joined;
 	if (i < parts.n && !slash)
 		api_path_resource(path, &parts, i);
 	else if (i == parts.n)

@@ -16,10 +16,10 @@ enum api_path_kind {
 	API_PATH_MALFORMED, /* it is not well encoded */
 	API_PATH_ROOT,      /* / */
 	API_PATH_VERSION,   /* /version */
-	API_PATH_API,       /* /api */
+	API_PATH_API,       /* /api: the first document made of the feeds */
 	API_PATH_GROUPS,    /* /apis */
 	API_PATH_GROUP,     /* /apis/GROUP */
-	API_PATH_RESOURCES, /* /api/v1, /apis/GROUP/VERSION */
+	API_PATH_RESOURCES, /* /api/v1, /apis/GROUP/VERSION: the last one */
 	API_PATH_RESOURCE,  /* objects */
 };
 
@@ -30,9 +30,11 @@ struct api_path {
 	bool is_named; /* the path has a name */
 	bool is_long;  /* it goes on after the subresource */
 	const char *group, *version, *namespace_, *resource, *name, *subresource;
-	const char *group_version; /* "apps/v1", "v1" */
 	struct buf text;
 };
+
+/* Its apiVersion ("apps/v1", "v1"), for a format of %s%s%s. */
+#define API_PATH_GROUP_VERSION(path) (path)->group, *(path)->group ? "/" : "", (path)->version
 
 /* Takes apart PATH, percent-encoded and without the query. A path with an empty segment, `.`, `..`,
  * or an encoded slash, percent sign or NUL is API_PATH_OTHER. Returns: 0, -ENOMEM. Free with

@@ -402,14 +402,14 @@ int api_protobuf_error(const struct api_status *status, struct buf *out)
 
 /* ---- lists -------------------------------------------------------------- */
 
-int api_protobuf_begin(const struct api_protobuf_list *list, struct buf *out)
+int api_protobuf_begin(const struct api_page *page, struct buf *out)
 {
 	size_t size = out->size;
 
 	unknown_begin(META_V1, "PartialObjectMetadataList", out);
 	size_t start = wire_open(out, 2);
-	message_put_list_metadata(list->rv, bytes_str(list->token), list->remaining, out);
-	wire_close_early(out, start, list->items);
+	message_put_list_metadata(page->rv, bytes_str(page->token), page->remaining, out);
+	wire_close_early(out, start, page->size);
 	return protobuf_end(out, size, 0);
 }
 

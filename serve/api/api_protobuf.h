@@ -26,13 +26,14 @@ int api_protobuf_event(const char *type, struct bytes body, struct bytes rv, str
 /* Appends the event ERROR. */
 int api_protobuf_error(const struct api_status *status, struct buf *out);
 
-/* A list is its head, its items, and its end. ITEMS, the size of all items, stands before them. */
-struct api_protobuf_list {
+/* The metadata of a list. */
+struct api_page {
 	const char *rv, *token;
 	uint64_t remaining; /* 0: not said */
-	uint64_t items;
+	uint64_t size;      /* of all items; protobuf only */
 };
-int api_protobuf_begin(const struct api_protobuf_list *list, struct buf *out);
+/* A list is its head, its items, and its end. The size of all items stands before them. */
+int api_protobuf_begin(const struct api_page *page, struct buf *out);
 int api_protobuf_item(struct bytes body, struct buf *out);
 int api_protobuf_end(struct buf *out);
 

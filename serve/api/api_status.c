@@ -158,12 +158,6 @@ int api_status_overloaded(struct api_status *status, const char *why)
 	return 429;
 }
 
-int api_status_busy(struct api_status *status)
-{
-	return api_status_overloaded(
-		status, "too many answers wait for clients that do not read them");
-}
-
 int api_status_too_large(struct api_status *status, const char *n, const char *current)
 {
 	api_status_set(status, 504, "Timeout",

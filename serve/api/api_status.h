@@ -65,8 +65,6 @@ int api_status_too_old(struct api_status *status);
 int api_status_initializing(struct api_status *status, const char *why);
 /* The API server is asked too much, and said WHY: the client comes again, as it would there. */
 int api_status_overloaded(struct api_status *status, const char *why);
-/* Too many answers wait for clients to read them. */
-int api_status_busy(struct api_status *status);
 /* N is newer than CURRENT. */
 int api_status_too_large(struct api_status *status, const char *n, const char *current);
 /* An error of ours, with its sentence. */

@@ -12,8 +12,9 @@
 #include "serve/api/api_status.h"
 
 struct api_token {
-	int64_t rv;      /* -1: of the newest state */
-	struct buf from; /* the first key wanted: the last one given and a NUL mostly, without a slash
+	int64_t rv; /* -1: of the newest state */
+	struct buf
+		from; /* the first key wanted: the last one given and a NUL mostly, without a slash
 			    before */
 };
 

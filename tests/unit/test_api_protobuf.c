@@ -52,8 +52,7 @@ Test(api_protobuf, a_list_begins_with_the_size_of_its_items)
 	CLEANUP(buf_release) struct buf body = body_of(config_map), item = BUF_INIT, out = BUF_INIT;
 
 	cr_assert_eq(api_protobuf_item(buf_bytes(&body), &item), 0);
-	cr_assert_eq(
-		api_protobuf_begin(&(struct api_protobuf_list){"562", "", 0, item.size}, &out), 0);
+	cr_assert_eq(api_protobuf_begin(&(struct api_page){"562", "", 0, item.size}, &out), 0);
 	cr_assert_eq(api_protobuf_item(buf_bytes(&body), &out), 0);
 	cr_assert_eq(api_protobuf_end(&out), 0);
 	check(&out, LIST_TYPE "12aa01"
