@@ -56,7 +56,7 @@ struct watch {
 	struct answer_bracket *bracket; /* a relist being given; NULL: none */
 	struct buf out;
 	size_t taken; /* of OUT */
-	uint64_t deadline_ns, bookmark_ns, decide_ns, retry_ns, last_bookmark_ns;
+	uint64_t deadline_ns, bookmark_ns, decide_ns, retry_ns;
 	struct metric_cell *events, *watchers;
 };
 
@@ -84,8 +84,6 @@ static void watch_set_timer(struct watch *watch)
 
 	if (watch->bookmark_ns < next)
 		next = watch->bookmark_ns;
-	if (watch->last_bookmark_ns < next)
-		next = watch->last_bookmark_ns;
 	if (watch->decide_ns < next)
 		next = watch->decide_ns;
 	if (watch->retry_ns < next)
@@ -123,10 +121,14 @@ static uint64_t watch_jitter(uint64_t most)
 	return number % most;
 }
 
-/* Returns 30 s, a quarter more or less. */
-static uint64_t watch_bookmark_pause(void)
+/* Sets the time of the next bookmark: after 30 s, a quarter more or less, or 2 s before the end. */
+static void watch_set_bookmark(struct watch *watch, uint64_t now)
 {
-	return WATCH_BOOKMARK_NS * 3 / 4 + watch_jitter(WATCH_BOOKMARK_NS / 2);
+	uint64_t last = watch->deadline_ns - WATCH_LAST_NS;
+
+	watch->bookmark_ns = now + WATCH_BOOKMARK_NS * 3 / 4 + watch_jitter(WATCH_BOOKMARK_NS / 2);
+	if (now < last && last < watch->bookmark_ns)
+		watch->bookmark_ns = last;
 }
 
 static void watch_set_decision(struct watch *watch, uint64_t now)
@@ -143,11 +145,7 @@ static void watch_timer(struct answer_request *request)
 
 	if (now >= watch->bookmark_ns) {
 		watch->bookmark_due = true;
-		watch->bookmark_ns = now + watch_bookmark_pause();
-	}
-	if (now >= watch->last_bookmark_ns) {
-		watch->bookmark_due = true;
-		watch->last_bookmark_ns = UINT64_MAX;
+		watch_set_bookmark(watch, now);
 	}
 	if (now >= watch->retry_ns)
 		watch->retry_ns = UINT64_MAX;
@@ -171,10 +169,9 @@ static void watch_set_times(struct watch *watch)
 					    watch_jitter(WATCH_MIN_SECONDS * WATCH_SECOND);
 
 	watch->deadline_ns = now + length;
-	watch->bookmark_ns = o->bookmarks ? now + watch_bookmark_pause() : UINT64_MAX;
-	watch->last_bookmark_ns = o->bookmarks && length > WATCH_LAST_NS
-					  ? watch->deadline_ns - WATCH_LAST_NS
-					  : UINT64_MAX;
+	watch->bookmark_ns = UINT64_MAX;
+	if (o->bookmarks)
+		watch_set_bookmark(watch, now);
 	/* A leaf asks for progress (reflector/feed/progress.h), because the feed has moved on. */
 	watch->bookmark_due = watch->request->is_leaf && o->bookmarks && !o->send_initial &&
 			      seconds && seconds <= WATCH_PROGRESS_SECONDS;
