@@ -34,7 +34,7 @@
 
 /* The watches of one feed at one worker. */
 struct group_feed {
-	struct group_feed *next;
+	struct group_feed *next, **at;
 	struct catalog_feed *feed;
 	uint64_t news;                 /* walked for */
 	uint64_t states;               /* leaves were woken for */
@@ -223,7 +223,7 @@ enum group_hook_kind {
 
 /* A thing of which groups of a feed ask one value. */
 struct group_hook {
-	struct group_hook *next;
+	struct group_hook *next, **at;
 	enum group_hook_kind kind;
 	size_t n_groups;
 	struct field *field;
@@ -284,23 +284,18 @@ static int group_hook(struct group_feed *feed, enum group_hook_kind kind, struct
 			free(hook);
 			return r;
 		}
-		hook->next = feed->hooks;
-		feed->hooks = hook;
+		CHAIN_ADD(&feed->hooks, hook);
 	}
 	hook->n_groups++;
 	*ret_hook = hook;
 	return 0;
 }
 
-static void group_unhook(struct group_feed *feed, struct group_hook *hook)
+static void group_unhook(struct group_hook *hook)
 {
-	struct group_hook **at = &feed->hooks;
-
 	if (!hook || --hook->n_groups)
 		return;
-	while (*at != hook)
-		at = &(*at)->next;
-	*at = hook->next;
+	CHAIN_REMOVE(hook);
 	field_free(&hook->field);
 	free(hook);
 }
@@ -382,23 +377,18 @@ static int group_find_feed(struct answer_worker *worker, struct catalog_feed *ca
 		catalog_lock(worker->answer->catalog);
 		feed->walked = catalog_feed->timeline.visible;
 		catalog_unlock(worker->answer->catalog);
-		feed->next = worker->groups->feeds;
-		worker->groups->feeds = feed;
+		CHAIN_ADD(&worker->groups->feeds, feed);
 	}
 	*ret_feed = feed;
 	return 0;
 }
 
 /* Frees the feed if it has no watches. */
-static void group_drop_feed(struct answer_worker *worker, struct group_feed *feed)
+static void group_drop_feed(struct group_feed *feed)
 {
-	struct group_feed **at = &worker->groups->feeds;
-
 	if (feed->by_name.n)
 		return;
-	while (*at != feed)
-		at = &(*at)->next;
-	*at = feed->next;
+	CHAIN_REMOVE(feed);
 	hashtable_release(&feed->by_name);
 	hashtable_release(&feed->by_value);
 	catalog_release(&feed->feed);
@@ -463,12 +453,12 @@ static void group_free(struct answer_worker *worker, struct answer_group *group)
 	if (place)
 		hashtable_remove(&feed->by_name, place);
 	group_take_off(group);
-	group_unhook(feed, group->hook);
+	group_unhook(group->hook);
 	frames_drop(worker, group);
 	buf_release(&group->name);
 	buf_release(&group->value);
 	free(group);
-	group_drop_feed(worker, feed);
+	group_drop_feed(feed);
 }
 
 static int group_new(struct answer_request *request, struct group_feed *feed, struct buf *name,
@@ -479,7 +469,7 @@ static int group_new(struct answer_request *request, struct group_feed *feed, st
 	struct group_place *place;
 
 	if (!group) {
-		group_drop_feed(worker, feed);
+		group_drop_feed(feed);
 		return err_set(-ENOMEM, "a group of watches");
 	}
 	group->feed = feed;
