@@ -57,28 +57,12 @@ static void access_stage_free(void *stage)
 
 /* ---- the answer ----------------------------------------------------------- */
 
-static void access_put_attributes(const struct access_stage *stage, struct buf *out)
+static void access_put_answer(bool allowed, const char *reason, struct buf *out)
 {
-	const char *separator = "";
-
-	buf_str(out, "\"spec\":{\"resourceAttributes\":{");
-	for (size_t i = 0; i < ACCESS_MAX; i++) {
-		if (!stage->attributes[i].size)
-			continue;
-		buf_printf(out, "%s\"%s\":", separator, access_names[i]);
-		json_write_string(buf_bytes(&stage->attributes[i]), out);
-		separator = ",";
-	}
-	buf_str(out, "}},");
-}
-
-static void access_put_answer(
-	const struct access_stage *stage, bool allowed, const char *reason, struct buf *out)
-{
-	buf_str(out, "{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"" REVIEW_GROUP
-		     "/v1\",\"metadata\":{},");
-	access_put_attributes(stage, out);
-	buf_printf(out, "\"status\":{\"allowed\":%s", allowed ? "true" : "false");
+	buf_printf(out,
+		"{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"" REVIEW_GROUP
+		"/v1\",\"metadata\":{},\"spec\":{},\"status\":{\"allowed\":%s",
+		allowed ? "true" : "false");
 	if (*reason) {
 		buf_str(out, ",\"reason\":");
 		json_write_string(bytes_str(reason), out);
@@ -109,7 +93,7 @@ static void access_answer(struct answer_request *request, bool allowed, const ch
 	if (stage->rules)
 		access_put_rules(allowed, &json);
 	else
-		access_put_answer(stage, allowed, reason, &json);
+		access_put_answer(allowed, reason, &json);
 	int r = buf_error(&json);
 	if (r < 0) {
 		answer_refuse(request, r);
