@@ -13,7 +13,6 @@
 #include "reader/past.h"
 #include "serve/answer/encode.h"
 #include "serve/answer/group.h"
-#include "serve/answer/mcp.h"
 #include "serve/answer/state.h"
 #include "serve/answer/verbs.h"
 #include "serve/api/api_kinds.h"
@@ -29,7 +28,7 @@ static void answer_news(void *argument)
 	struct answer *answer = argument;
 
 	for (unsigned i = 0; i < answer->n_workers; i++)
-		serve_worker_wake(answer->wake[i]);
+		serve_worker_wake(answer->workers[i]);
 }
 
 int answer_check(const struct config *config)
@@ -67,11 +66,7 @@ int answer_open(const struct answer_options *options, struct answer **ret_answer
 	answer->forward = options->config->serve.forward;
 	answer->quorum = options->config->serve.quorum;
 	answer->n_workers = options->n_workers;
-	answer->wake = calloc(options->n_workers, sizeof(*answer->wake));
-	if (!answer->wake)
-		return err_set(-ENOMEM, "serving with %u workers", options->n_workers);
-	for (unsigned i = 0; i < options->n_workers; i++)
-		answer->wake[i] = options->workers[i];
+	answer->workers = options->workers;
 	int r = answer_check(options->config);
 	if (r == 0 && options->config->serve.mcp)
 		r = mcp_open(options->config->store, &answer->mcp);
@@ -111,7 +106,6 @@ void answer_close(struct answer **answer)
 	CHECK_OBJ(a, ANSWER_MAGIC);
 	catalog_close(&a->catalog);
 	mcp_close(&a->mcp);
-	free(a->wake);
 	a->magic = 0;
 	free(a);
 }
@@ -325,8 +319,7 @@ static int route_prepare(struct answer_request *request)
 			r = answer_custom(request, CUSTOM_LABELS, &selectable);
 		if (r)
 			return r;
-		r = api_kind_check_fields(
-			&(struct api_kind_name){d->group, d->kind, d->namespaced},
+		r = api_kind_check_fields(&(struct api_kind_name){d->group, d->kind, d->namespaced},
 			buf_cstr(&selectable), request->options.fields, &request->status);
 		request->is_label_unknown = r == 400;
 	}

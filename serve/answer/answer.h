@@ -25,7 +25,7 @@ struct metrics;
 
 struct answer_options {
 	const struct config *config; /* valid until answer_close() or the next answer_reload() */
-	struct serve_worker *const *workers;
+	struct serve_worker *const *workers; /* as long as the answers */
 	unsigned n_workers;
 	struct auth *auth;       /* auth.h: asked before anything is answered */
 	struct metrics *metrics; /* metrics.h */

@@ -7,7 +7,7 @@
  * protocol and its tools are the command's, and a tool that crashes, hangs or needs much memory
  * ends alone.
  */
-#include "serve/answer/mcp.h"
+#include "serve/answer/verbs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,21 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request, from its head to the head of its answer. The files of this directory are stages;
- * each includes only headers of those below it:
- *
- *	answer      the process, its workers, the route of a request
- *	watch       WATCH: the stream, its timers, its end
- *	group       a worker's watches by feed and selectors; the frames that a group shares
- *	read        GET and LIST
- *	discovery   /api, /apis, /version
- *	who         /kinf/who/
- *	mcp         /kinf/mcp: assistants
- *	access      SelfSubjectAccessReviews: what the client may read
- *	forward     to the API server; waiting for a state
- *	authorize   may the client make the request?
- *	state       the state of a feed that a read shows, and its objects
- *	encode      objects, lists and events in the form that the client accepts
- *	request     this
+ * One request, from its head to the head of its answer. The files of this directory are stages, in
+ * the order of serve/README.md; each includes only headers of those below it.
  *
  * A request lives from serve_answer() until the transport lets go of its exchange, and is used by
  * its worker's thread only.
@@ -46,12 +32,12 @@ struct answer {
 	struct catalog *catalog;
 	struct auth *auth;
 	struct metrics *metrics;
-	struct serve_worker **wake;
+	struct serve_worker *const *workers;
 	unsigned n_workers;
 	uint64_t max_staleness_ns; /* atomic; 0: any */
 	bool forward;
 	bool quorum;           /* atomic: the API server answers reads without an RV */
-	struct mcp_calls *mcp; /* mcp.h; NULL: serve.mcp is off */
+	struct mcp_calls *mcp; /* mcp.c; NULL: serve.mcp is off */
 };
 
 struct answer_worker {

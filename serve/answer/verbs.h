@@ -31,5 +31,13 @@ void answer_who(struct answer_request *request);
 /* access.c: returns true for a SelfSubjectAccessReview; answers it without the API server. */
 bool answer_is_access(const struct answer_request *request);
 void answer_access(struct answer_request *request);
+/* mcp.c: finds the program that answers about the store in the directory STORE. Returns: 0;
+ * ERR_CONFIG: it is not installed. */
+int mcp_open(const char *store, struct mcp_calls **ret_mcp);
+void mcp_close(struct mcp_calls **mcp);
+/* Returns true for /kinf/mcp with serve.mcp; makes it a request to list all resources, for the
+ * decision. */
+bool answer_is_mcp(const struct answer_request *request);
+void answer_mcp(struct answer_request *request);
 
 #endif
