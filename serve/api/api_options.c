@@ -42,11 +42,6 @@ static const char *const api_options_keys[KEYS] = {
 	[KEY_SHARD] = "shardSelector",
 };
 
-/* The values as they were given; NULL: the key is absent. */
-struct api_options_values {
-	const char *at[KEYS];
-};
-
 void api_options_release(struct api_options *options)
 {
 	selector_free(&options->labels);
@@ -86,8 +81,8 @@ static int api_options_pair(
 	return buf_error(&key);
 }
 
-static int api_options_split(struct bytes query, struct buf *text,
-	struct api_options_values *values, struct api_status *status)
+static int api_options_split(struct bytes query, struct buf *text, const char *ret_values[KEYS],
+	struct api_status *status)
 {
 	const char *p = query.data, *end = p + query.size;
 	size_t offsets[KEYS];
@@ -106,7 +101,7 @@ static int api_options_split(struct bytes query, struct buf *text,
 	}
 	buf_fit(text);
 	for (size_t i = 0; i < KEYS; i++)
-		values->at[i] =
+		ret_values[i] =
 			offsets[i] == SIZE_MAX ? NULL : (const char *)text->data + offsets[i];
 	return 0;
 }
@@ -151,10 +146,10 @@ static int api_options_int(const char *value, int64_t *ret_number, struct api_st
 	return 0;
 }
 
-static int api_options_selectors(struct api_options *options,
-	const struct api_options_values *values, struct api_status *status)
+static int api_options_selectors(
+	struct api_options *options, const char *const values[KEYS], struct api_status *status)
 {
-	const char *labels = values->at[KEY_LABELS], *fields = values->at[KEY_FIELDS];
+	const char *labels = values[KEY_LABELS], *fields = values[KEY_FIELDS];
 	int r = labels && *labels ? selector_parse_labels(labels, &options->labels) : 0;
 
 	if (r == 0 && fields && *fields)
@@ -170,37 +165,37 @@ int api_options_parse(
 	struct bytes query, bool lists, struct api_options *ret_options, struct api_status *status)
 {
 	struct api_options *options = ret_options;
-	struct api_options_values values;
+	const char *values[KEYS];
 
 	*options =
 		(struct api_options){.rv = "", .token = "", .match_text = "", .include_text = ""};
-	int r = api_options_split(query, &options->text, &values, status);
+	int r = api_options_split(query, &options->text, values, status);
 	if (r != 0)
 		return r;
-	options->rv = values.at[KEY_RV] ? values.at[KEY_RV] : "";
-	options->token = values.at[KEY_CONTINUE] ? values.at[KEY_CONTINUE] : "";
-	options->match_text = values.at[KEY_MATCH] ? values.at[KEY_MATCH] : "";
-	options->include_text = values.at[KEY_INCLUDE] ? values.at[KEY_INCLUDE] : "";
+	options->rv = values[KEY_RV] ? values[KEY_RV] : "";
+	options->token = values[KEY_CONTINUE] ? values[KEY_CONTINUE] : "";
+	options->match_text = values[KEY_MATCH] ? values[KEY_MATCH] : "";
+	options->include_text = values[KEY_INCLUDE] ? values[KEY_INCLUDE] : "";
 	options->match = !*options->match_text                              ? API_MATCH_ABSENT
 			 : strcmp(options->match_text, "Exact") == 0        ? API_MATCH_EXACT
 			 : strcmp(options->match_text, "NotOlderThan") == 0 ? API_MATCH_NOT_OLDER
 									    : API_MATCH_OTHER;
-	options->watch = api_options_bool(values.at[KEY_WATCH]);
-	options->bookmarks = api_options_bool(values.at[KEY_BOOKMARKS]);
-	options->send_initial_given = values.at[KEY_SEND_INITIAL] != NULL;
-	options->send_initial = api_options_bool(values.at[KEY_SEND_INITIAL]);
-	options->pretty_given = values.at[KEY_PRETTY] && *values.at[KEY_PRETTY];
-	options->pretty = options->pretty_given && api_options_is_true(values.at[KEY_PRETTY]);
+	options->watch = api_options_bool(values[KEY_WATCH]);
+	options->bookmarks = api_options_bool(values[KEY_BOOKMARKS]);
+	options->send_initial_given = values[KEY_SEND_INITIAL] != NULL;
+	options->send_initial = api_options_bool(values[KEY_SEND_INITIAL]);
+	options->pretty_given = values[KEY_PRETTY] && *values[KEY_PRETTY];
+	options->pretty = options->pretty_given && api_options_is_true(values[KEY_PRETTY]);
 	if (!lists)
 		return 0;
-	options->sharded = values.at[KEY_SHARD] && *values.at[KEY_SHARD];
-	if (values.at[KEY_TIMEOUT])
-		r = api_options_int(values.at[KEY_TIMEOUT], &options->timeout_seconds, status);
-	if (r == 0 && values.at[KEY_LIMIT])
-		r = api_options_int(values.at[KEY_LIMIT], &options->limit, status);
+	options->sharded = values[KEY_SHARD] && *values[KEY_SHARD];
+	if (values[KEY_TIMEOUT])
+		r = api_options_int(values[KEY_TIMEOUT], &options->timeout_seconds, status);
+	if (r == 0 && values[KEY_LIMIT])
+		r = api_options_int(values[KEY_LIMIT], &options->limit, status);
 	if (options->limit < 0)
 		options->limit = 0;
-	return r ? r : api_options_selectors(options, &values, status);
+	return r ? r : api_options_selectors(options, values, status);
 }
 
 /* ---- validation --------------------------------------------------------- */
