@@ -271,16 +271,14 @@ static int serve_add_name(struct serve_names *names, const char *name)
 static int serve_collect_names(const struct serve *serve, struct serve_names *names)
 {
 	char host[256] = "";
+	const char *const own[] = {"localhost", "127.0.0.1", "::1", host};
 	struct ifaddrs *addresses = NULL;
-	int r = serve_add_name(names, "localhost");
-
-	if (r == 0)
-		r = serve_add_name(names, "127.0.0.1");
-	if (r == 0)
-		r = serve_add_name(names, "::1");
-	if (r == 0 && gethostname(host, sizeof(host) - 1) == 0 && *host)
-		r = serve_add_name(names, host);
 	bool wildcard = false;
+	int r = 0;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(own); i++)
+		r = *own[i] ? serve_add_name(names, own[i]) : 0;
 	for (size_t i = 0; r == 0 && i < serve->listeners.n; i++) {
 		const char *name = serve->listeners.items[i].name, *colon = strrchr(name, ':');
 		bool brackets = *name == '[';
