@@ -14,7 +14,6 @@ import pytest
 from harness import PATIENCE, eventually
 from harness.api_server import ApiServer
 from harness.objects import pod
-from harness.process import program
 from harness.serve import TABLE, Serve
 from harness.store import whole
 
@@ -152,13 +151,6 @@ def test_quorum_reads_are_the_api_servers(workspace):
     answer = forward.ask(PODS)
     assert answer.status == 503 and "retry-after" not in answer.headers
     assert forward.ask(PODS + "?resourceVersion=0").status == 200
-
-
-def test_quorum_needs_forward(workspace):
-    store = workspace.store(simulator=workspace.simulator())
-    store.configure(whole("pods"), serve={"listen": ["unix"], "freshness": "quorum"})
-    answer = store.kinf("config", "check")
-    assert answer.status == 1 and "it needs forward: on" in answer.stderr
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nodes", "/apis/apps/v1/deployments", "/api/v1/namespaces/web/nosuch", "/nosuch", "/api", "/apis",
@@ -564,14 +556,6 @@ def test_without_the_api_server_the_cache_answers_and_the_rest_is_503(workspace)
         assert "the API server can't be reached" in answer.message
     assert forward.ask(PODS).names == ["p0", "p1", "p2"]
     assert [r["name"] for r in forward.ask("/api/v1").json["resources"]] == ["pods"], "discovery is made of the feeds"
-
-
-def test_open_and_forward_exclude_each_other(workspace):
-    store = workspace.store(simulator=workspace.simulator())
-    store.configure("pods", serve={"auth": "open", "forward": "on"})
-    process = store.process("kinf-serve", [program("kinf-serve")]).start()
-    assert process.wait() == 78
-    assert "forward: on needs to know the client" in process.err_path.read_text()
 
 
 def test_without_the_api_server_reviews_are_answered_from_what_is_known(workspace):

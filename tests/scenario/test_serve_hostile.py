@@ -7,7 +7,6 @@ import json
 import os
 import select
 import signal
-import socket
 import ssl
 import struct
 import subprocess
@@ -18,7 +17,7 @@ import pytest
 
 from harness import PATIENCE, eventually
 from harness.process import program
-from test_serve_transport import REQUEST, Server, metric, read_all, read_answer, running, serve, start
+from test_serve_transport import REQUEST, metric, read_all, read_answer, running, serve
 
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 END_STREAM, END_HEADERS = 1, 4
@@ -299,15 +298,6 @@ def test_heads_that_never_end_are_cut(server):
     for connection in (dripping, *held):
         assert b"HTTP/1.1 200" not in read_all(connection)
         connection.close()
-
-
-def test_a_client_that_sends_its_body_byte_by_byte_disturbs_nobody(server):
-    with server.raw() as slow:
-        slow.sendall(b"POST /api/v1/pods HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
-        for i in range(50):
-            slow.sendall(b"a")
-            if i % 25 == 0:
-                still_serves(server)
 
 
 def test_connections_beyond_the_limit_are_closed_at_once_and_the_others_go_on(workspace):

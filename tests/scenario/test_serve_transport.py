@@ -4,7 +4,6 @@ The requests are for /livez, independent of objects."""
 
 import base64
 import functools
-import http.client
 import json
 import os
 import re
@@ -12,7 +11,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
 
 import pytest
 
@@ -165,18 +163,6 @@ def test_not_ready_before_anything_is_watched(workspace):
     eventually(lambda: ask("http://localhost/readyz").startswith("HTTP/1.1 200"))
 
 
-def test_connection_is_used_again(server):
-    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=server.context())
-    connection.connect()
-    address = connection.sock.getsockname()
-    for path, status in [("/livez", 200), ("/nosuch/path", 404), ("/readyz", 200)]:
-        connection.request("GET", path, headers={"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        answer.read()
-        assert answer.status == status, path
-    assert connection.sock.getsockname() == address
-
-
 def test_s95_pipelined_requests_are_answered_in_order(server):
     with server.raw() as connection:
         connection.sendall(REQUEST * 50 + b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" + REQUEST)
@@ -247,13 +233,6 @@ def test_client_that_ends_its_side_still_gets_the_answer(server):
         assert read_all(connection).count(b"200 OK") == 2
 
 
-def test_head_may_come_byte_by_byte(server):
-    with server.raw() as connection:
-        for byte in REQUEST:
-            connection.sendall(bytes([byte]))
-        assert read_answer(connection)[2] == b"ok"
-
-
 # ---- hostile callers ------------------------------------------------------------------------------------------------
 
 # One of each way to be refused; test_request_head.c has what makes a head doubtful.
@@ -285,34 +264,6 @@ def test_doubtful_request_is_refused_and_the_connection_closed(server, name):
     assert text.count(b"content-length: ") == 1, "what follows is never taken for a request"
     refusal = json.loads(body)
     assert refusal["kind"] == "Status" and refusal["code"] == status and refusal["message"] and refusal["reason"]
-
-
-def test_many_idle_connections_disturb_nobody(server):
-    held = [server.raw() for _ in range(700)]
-    try:
-        for connection in held[::7]:
-            connection.sendall(b"GET /livez HTTP/1.1\r\nHost:")
-        assert server.curl("--unix-socket", server.socket, "http://localhost/livez").endswith("ok")
-        for connection in held[::7]:
-            connection.sendall(b" x\r\n\r\n")
-        assert all(read_answer(connection)[2] == b"ok" for connection in held[::7])
-    finally:
-        for connection in held:
-            connection.close()
-    metrics = server.addresses()["metrics", "http"]
-
-    def closed():
-        lines = server.curl(f"http://{metrics}/metrics").splitlines()
-        return next(int(line.split()[-1]) for line in lines if line.startswith('kinf_serve_connections{protocol="http1"}')) < 20
-
-    eventually(closed)
-
-
-def test_http2_garbage_after_the_preface_ends_the_connection(server):
-    with server.tls("h2") as connection:
-        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\xff" * 1000)
-        data = read_all(connection)
-    assert data[3:4] == b"\x04", "a SETTINGS frame comes first"
 
 
 def test_what_is_no_tls_is_refused(server):

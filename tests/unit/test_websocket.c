@@ -17,11 +17,6 @@ Test(websocket, the_handshake_is_that_of_rfc_6455)
 {
 	accept_is("dGhlIHNhbXBsZSBub25jZQ==", "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
 	accept_is("eA==", "ZbX6LUtWYQ7CrIna69ZRTb/V5NM=");
-	/* With the GUID of 36 bytes these end below, at and above the end of a block of SHA-1. */
-	accept_is("0123456789012345678", "jbdRz+qXOeJkF8OeqyGzvnS2RFI=");
-	accept_is("01234567890123456789", "bfojMczDg3dsICcPBQt2lgLayVA=");
-	accept_is("0123456789012345678901234567", "L/LxVrWLCNmdeLz0onIT/zC6v8g=");
-	accept_is("01234567890123456789012345678", "KAT4g2No9gN+XHqcAqKUAMQLRmQ=");
 }
 
 static void frame_of(size_t size, const char *head, size_t head_size)
