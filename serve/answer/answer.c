@@ -253,11 +253,7 @@ static int route_find_feed(struct answer_request *request)
 
 	if (!d->namespaced != !*path->namespace_ && (*path->namespace_ || path->is_named))
 		return api_status_unknown_path(&request->status); /* S07, S08 */
-	if (*path->namespace_) {
-		buf_str(&request->key, path->namespace_);
-		buf_byte(&request->key, '/');
-	}
-	buf_str(&request->key, path->name);
+	(void)api_path_put_key(path, &request->key);
 	/* A list of one name: a prefix of the keys. */
 	if (!*path->name && (*path->namespace_ || !d->namespaced))
 		buf_bytes_put(

@@ -73,17 +73,6 @@ static void forward_keep_feeds(struct forwarding *f)
 	catalog_unlock(catalog);
 }
 
-/* Appends the key of the path's object. */
-static int forward_key(const struct api_path *path, struct buf *out)
-{
-	if (*path->namespace_) {
-		buf_str(out, path->namespace_);
-		buf_byte(out, '/');
-	}
-	buf_str(out, path->name);
-	return buf_error(out);
-}
-
 /* Notes each feed's version of the object. */
 static int forward_note_versions(struct forwarding *f)
 {
@@ -91,7 +80,7 @@ static int forward_note_versions(struct forwarding *f)
 	CLEANUP(selector_free) struct selector *terminating = NULL;
 	struct answer_worker *worker = f->request->worker;
 	struct record record;
-	int r = forward_key(&f->request->path, &key);
+	int r = api_path_put_key(&f->request->path, &key);
 
 	if (r == 0)
 		r = selector_parse_fields("metadata.deletionTimestamp!=", &terminating);
@@ -135,7 +124,7 @@ static void forward_touch(struct forwarding *f, bool deletes, timeline_rv last)
 {
 	const struct api_path *path = &f->request->path;
 	CLEANUP(buf_release) struct buf key = BUF_INIT;
-	bool named = *path->name && forward_key(path, &key) == 0;
+	bool named = *path->name && api_path_put_key(path, &key) == 0;
 	uint64_t now = proc_monotonic_ns();
 
 	for (size_t i = 0; i < f->n_feeds; i++) {

@@ -164,6 +164,12 @@ int api_path_parse(struct bytes text, struct api_path *ret_path)
 	return 0;
 }
 
+int api_path_put_key(const struct api_path *path, struct buf *out)
+{
+	buf_printf(out, "%s%s%s", path->namespace_, *path->namespace_ ? "/" : "", path->name);
+	return buf_error(out);
+}
+
 void api_path_release(struct api_path *path)
 {
 	buf_release(&path->text);

@@ -42,6 +42,10 @@ struct api_path {
 int api_path_parse(struct bytes path, struct api_path *ret_path);
 void api_path_release(struct api_path *path);
 
+/* Appends the key of the path's object, or the prefix of the keys in its namespace. Returns the
+ * error of OUT. */
+int api_path_put_key(const struct api_path *path, struct buf *out);
+
 /* Decodes %XX, and + as a blank if PLUS. Appends to OUT. Returns whether the encoding is valid. */
 bool api_path_unescape(struct bytes text, bool plus, struct buf *out);
 
