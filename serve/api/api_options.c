@@ -200,87 +200,84 @@ int api_options_parse(
 
 /* ---- validation --------------------------------------------------------- */
 
-struct api_options_errors {
-	struct api_status *status;
-	struct buf text; /* the errors, joined by ", " */
-	size_t n;
+#define MATCH "resourceVersionMatch"
+
+/* A rule of the API server. Its field may not be there, or VALUE is not one of SUPPORTED. */
+struct api_options_rule {
+	bool broken;
+	const char *field, *forbidden, *supported;
 };
 
-/* Adds an error of FIELD. FORBIDDEN: the field may not be there; else its value is not
- * supported. */
-static void api_options_error(
-	struct api_options_errors *errors, const char *field, bool forbidden, const char *detail)
+/* Writes the errors of the N broken RULES into STATUS. */
+static void api_options_check(const struct api_options *options,
+	const struct api_options_rule *rules, size_t n, struct api_status *status)
 {
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	char message[160];
+	size_t n_broken = 0;
 
-	(void)snprintf(message, sizeof(message), "%s%s", forbidden ? "Forbidden: " : "", detail);
-	for (size_t i = 0; i < errors->status->n_causes; i++)
-		if (strcmp(errors->status->causes[i].message, message) == 0)
-			return;
-	buf_printf(&errors->text, "%s%s: %s", errors->n++ ? ", " : "", field, message);
-	api_status_cause(errors->status,
-		forbidden ? "FieldValueForbidden" : "FieldValueNotSupported", field, "%s", message);
-}
+	for (size_t i = 0; i < n; i++) {
+		const struct api_options_rule *rule = &rules[i];
 
-static void api_options_check_list(
-	const struct api_options *options, struct api_options_errors *errors)
-{
-	static const char field[] = "resourceVersionMatch";
-	char text[160];
-
-	if (options->match != API_MATCH_ABSENT) {
-		if (!*options->rv)
-			api_options_error(errors, field, true,
-				"resourceVersionMatch is forbidden unless resourceVersion is "
-				"provided");
-		if (*options->token)
-			api_options_error(errors, field, true,
-				"resourceVersionMatch is forbidden when continue is provided");
-		(void)snprintf(text, sizeof(text),
-			"Unsupported value: \"%.60s\": supported values: \"Exact\", "
-			"\"NotOlderThan\", \"\"",
-			options->match_text);
-		if (options->match == API_MATCH_OTHER)
-			api_options_error(errors, field, false, text);
-		if (options->match == API_MATCH_EXACT && strcmp(options->rv, "0") == 0)
-			api_options_error(errors, field, true,
-				"resourceVersionMatch \"exact\" is forbidden for resourceVersion "
-				"\"0\"");
+		if (!rule->broken)
+			continue;
+		if (rule->forbidden)
+			(void)snprintf(message, sizeof(message), "Forbidden: %s", rule->forbidden);
+		else
+			(void)snprintf(message, sizeof(message),
+				"Unsupported value: \"%.60s\": supported values: %s",
+				options->match_text, rule->supported);
+		buf_printf(&text, "%s%s: %s", n_broken++ ? ", " : "", rule->field, message);
+		api_status_cause(status,
+			rule->forbidden ? "FieldValueForbidden" : "FieldValueNotSupported",
+			rule->field, "%s", message);
 	}
-	if (options->send_initial_given)
-		api_options_error(errors, "sendInitialEvents", true,
-			"sendInitialEvents is forbidden for list");
+	if (!n_broken)
+		return;
+	status->code = 422;
+	api_status_details(status, "meta.k8s.io", "ListOptions", "");
+	buf_printf(&status->message, "ListOptions.meta.k8s.io \"\" is invalid: %s%s%s",
+		n_broken > 1 ? "[" : "", buf_cstr(&text), n_broken > 1 ? "]" : "");
 }
 
-static void api_options_check_watch(
-	const struct api_options *options, struct api_options_errors *errors)
+static void api_options_check_list(const struct api_options *options, struct api_status *status)
 {
-	static const char field[] = "resourceVersionMatch";
-	char text[160];
+	bool given = options->match != API_MATCH_ABSENT;
+	const struct api_options_rule rules[] = {
+		{given && !*options->rv, MATCH,
+			MATCH " is forbidden unless resourceVersion is provided", NULL},
+		{given && *options->token, MATCH, MATCH " is forbidden when continue is provided",
+			NULL},
+		{options->match == API_MATCH_OTHER, MATCH, NULL,
+			"\"Exact\", \"NotOlderThan\", \"\""},
+		{options->match == API_MATCH_EXACT && strcmp(options->rv, "0") == 0, MATCH,
+			MATCH " \"exact\" is forbidden for resourceVersion \"0\"", NULL},
+		{options->send_initial_given, "sendInitialEvents",
+			"sendInitialEvents is forbidden for list", NULL},
+	};
 
-	if (options->send_initial_given && options->match != API_MATCH_NOT_OLDER)
-		api_options_error(errors, field, true,
-			"sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
-	if (options->match == API_MATCH_ABSENT)
-		return;
-	if (!options->send_initial_given)
-		api_options_error(errors, field, true,
-			"resourceVersionMatch is forbidden for watch unless sendInitialEvents is "
-			"provided");
-	(void)snprintf(text, sizeof(text),
-		"Unsupported value: \"%.60s\": supported values: \"NotOlderThan\"",
-		options->match_text);
-	if (options->match != API_MATCH_NOT_OLDER)
-		api_options_error(errors, field, false, text);
-	if (*options->token)
-		api_options_error(errors, field, true,
-			"resourceVersionMatch is forbidden when continue is provided");
+	api_options_check(options, rules, ARRAY_SIZE(rules), status);
+}
+
+static void api_options_check_watch(const struct api_options *options, struct api_status *status)
+{
+	bool given = options->match != API_MATCH_ABSENT;
+	bool not_older = options->match == API_MATCH_NOT_OLDER;
+	const struct api_options_rule rules[] = {
+		{options->send_initial_given && !not_older, MATCH,
+			"sendInitialEvents requires setting " MATCH " to NotOlderThan", NULL},
+		{given && !options->send_initial_given, MATCH,
+			MATCH " is forbidden for watch unless sendInitialEvents is provided", NULL},
+		{given && !not_older, MATCH, NULL, "\"NotOlderThan\""},
+		{given && *options->token, MATCH, MATCH " is forbidden when continue is provided",
+			NULL},
+	};
+
+	api_options_check(options, rules, ARRAY_SIZE(rules), status);
 }
 
 int api_options_validate(struct api_options *options, bool is_watch, struct api_status *status)
 {
-	struct api_options_errors errors = {.status = status};
-
 	api_status_set(status, 0, "Invalid", "%s", "");
 	/* A watch by its path alone is checked as a list, and gets no defaults. */
 	if (options->watch) {
@@ -289,10 +286,10 @@ int api_options_validate(struct api_options *options, bool is_watch, struct api_
 			options->send_initial = options->send_initial_given = true;
 			options->match = API_MATCH_NOT_OLDER;
 		}
-		api_options_check_watch(options, &errors);
+		api_options_check_watch(options, status);
 	} else {
-		api_options_check_list(options, &errors);
-		if (is_watch && errors.n == 0)
+		api_options_check_list(options, status);
+		if (is_watch && !status->code)
 			options->send_initial = api_options_any_rv(options);
 	}
 	/* Another zero is no version to the decoder of watches, and gets no defaults either. */
@@ -301,13 +298,6 @@ int api_options_validate(struct api_options *options, bool is_watch, struct api_
 		options->rv = "0";
 		options->send_initial |= !options->send_initial_given;
 	}
-	if (errors.n) {
-		status->code = 422;
-		api_status_details(status, "meta.k8s.io", "ListOptions", "");
-		buf_printf(&status->message, "ListOptions.meta.k8s.io \"\" is invalid: %s%s%s",
-			errors.n > 1 ? "[" : "", buf_cstr(&errors.text), errors.n > 1 ? "]" : "");
-	}
-	buf_release(&errors.text);
 	return status->code;
 }
 
