@@ -26,7 +26,7 @@
 #define PIECE      ((size_t)16 << 10)
 
 /* How the end of the answer's body is told. */
-enum forward_framing { FORWARD_BODILESS, FORWARD_LENGTH, FORWARD_CHUNKED, FORWARD_UNTIL_END };
+enum forward_framing { FORWARD_LENGTH, FORWARD_CHUNKED, FORWARD_UNTIL_END };
 
 struct forward_body {
 	enum forward_framing framing;
@@ -226,8 +226,6 @@ static size_t forward_body_take(struct forward_body *body, const uint8_t *bytes,
 {
 	*ret_data = *ret_size = 0;
 	switch (body->framing) {
-	case FORWARD_BODILESS:
-		return size ? SIZE_MAX : 0;
 	case FORWARD_CHUNKED:
 		return chunks_take(&body->chunks, bytes, size, ret_data, ret_size);
 	case FORWARD_LENGTH:
@@ -243,8 +241,7 @@ static size_t forward_body_take(struct forward_body *body, const uint8_t *bytes,
 
 static bool forward_body_ended(const struct forward_body *body)
 {
-	return body->framing == FORWARD_BODILESS ||
-	       (body->framing == FORWARD_LENGTH && body->left == 0) ||
+	return (body->framing == FORWARD_LENGTH && body->left == 0) ||
 	       (body->framing == FORWARD_CHUNKED && chunks_ended(&body->chunks));
 }
 
@@ -476,13 +473,14 @@ static void forward_begin(struct forward *f, const struct request_head *head, in
 
 	f->begun = f->at_line_end = true;
 	f->tunnel = status == 101;
-	if (f->x->head || status == 204 || status == 304)
-		f->body.framing = FORWARD_BODILESS;
+	bool bodiless = f->x->head || status == 204 || status == 304;
+	if (bodiless)
+		f->body.framing = FORWARD_LENGTH;
 	else if (f->tunnel || (!head->chunked && !head->has_length))
 		f->body.framing = FORWARD_UNTIL_END;
 	else
 		f->body.framing = head->chunked ? FORWARD_CHUNKED : FORWARD_LENGTH;
-	f->body.left = head->length;
+	f->body.left = bodiless ? 0 : head->length;
 	f->reusable = !head->close && f->body.framing != FORWARD_UNTIL_END;
 	if (f->tunnel) {
 		source.size = -1;
