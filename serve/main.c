@@ -130,8 +130,10 @@ static int check_files(const struct config *config)
  * starts. */
 static int check_addresses(const struct config *config, const char *key, const char *words)
 {
-	int r = words ? listeners_try(words) : 0;
+	struct listeners trial = {.trial = true};
+	int r = words ? listeners_open(&trial, LISTENER_API, words, -1, 0) : 0;
 
+	listeners_close(&trial);
 	if (r != -EADDRINUSE)
 		return r < 0 ? config_blame(config, key, r) : 0;
 	(void)fprintf(stderr, "note: %s: %s: a process that runs now uses the address\n", key,

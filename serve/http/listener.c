@@ -162,46 +162,30 @@ int listeners_open(struct listeners *all, enum listener_kind kind, const char *w
 	int runtime_fd, unsigned mode)
 {
 	AUTO_FREE char *copy = strdup(words);
-	char *rest = copy;
-	int r = 0;
+	char *rest = copy, *used = NULL;
 
 	if (!copy)
 		return err_set(-ENOMEM, "listening");
-	r = parent_check_sockets();
+	int r = parent_check_sockets();
 	if (r < 0)
 		return r;
-	if (kind == LISTENER_API && parent_sockets())
+	if (kind == LISTENER_API && parent_sockets() && !all->trial)
 		return listeners_inherit(all, kind);
 	for (char *word; r == 0 && (word = strsep(&rest, " "));) {
-		if (strcmp(word, "unix") == 0) {
+		if (strcmp(word, "unix") == 0 && !all->trial) {
 			int fd = unix_socket_listen(
 				runtime_fd, LISTENER_SOCKET, SOCK_STREAM, mode, LISTENER_BACKLOG);
 			r = fd < 0 ? err_add(fd, "in the runtime directory")
 				   : listeners_add(all, kind, fd);
-		} else if (*word) {
+		} else if (*word && strcmp(word, "unix") != 0) {
 			r = listeners_open_tcp(all, kind, word);
 		}
+		if (r == -EADDRINUSE && all->trial) {
+			err_ignore(r, "another address may be worse");
+			used = word;
+			r = 0;
+		}
 	}
-	return r;
-}
-
-int listeners_try(const char *words)
-{
-	struct listeners trial = {.trial = true};
-	AUTO_FREE char *copy = strdup(words);
-	char *rest = copy, *used = NULL;
-	int r = copy ? 0 : err_set(-ENOMEM, "listening");
-
-	for (char *word; r == 0 && (word = strsep(&rest, " "));) {
-		if (*word && strcmp(word, "unix") != 0)
-			r = listeners_open_tcp(&trial, LISTENER_API, word);
-		if (r != -EADDRINUSE)
-			continue;
-		err_ignore(r, "another address may be worse");
-		used = word;
-		r = 0;
-	}
-	listeners_close(&trial);
 	return r == 0 && used ? err_set(-EADDRINUSE, "listening on '%s'", used) : r;
 }
 

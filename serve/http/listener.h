@@ -34,7 +34,8 @@ struct listener {
 };
 
 struct listeners {
-	bool trial; /* the sockets are bound, and nobody can connect to them */
+	bool trial; /* TCP sockets are bound, nobody can connect to them, and a used address counts
+		       if there is no other error */
 	struct listener items[LISTENERS_MAX];
 	size_t n;
 };
@@ -44,9 +45,6 @@ struct listeners {
  * socket's. Returns: 0; ERR_CONFIG, -EADDRINUSE, ... with the address in the sentence. */
 int listeners_open(struct listeners *listeners, enum listener_kind kind, const char *words,
 	int runtime_fd, unsigned mode);
-/* Finds out whether the TCP addresses of WORDS could be opened. Returns: 0; the errors of
- * listeners_open(), -EADDRINUSE only if there is no other one. */
-int listeners_try(const char *words);
 void listeners_close(struct listeners *listeners);
 
 /* Accepts one connection and sets its options. Returns the descriptor; -EAGAIN: none is waiting;
