@@ -4,7 +4,7 @@
  * between the transport (http/: sockets, TLS, HTTP/1.1, HTTP/2) and the answers (answer.h: paths,
  * objects, watches). Neither includes headers of the other.
  *
- *	void serve_answer(struct serve_worker *worker, struct exchange *x)
+ *	void serve_answer(struct answer_worker *worker, struct exchange *x)
  *	{
  *		static const struct exchange_header headers[] = {
  *			{BYTES_LIT("content-type"), BYTES_LIT("application/json")}};

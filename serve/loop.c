@@ -200,7 +200,7 @@ static void loop_ask(struct serve_worker *w, const struct listener *listener, st
 {
 	(void)failpoint_pass(FAILPOINT_SERVE_REQUEST);
 	if (!health_answer(w->shared, listener, x))
-		serve_answer(w, x);
+		serve_answer(w->answers, x);
 }
 
 /* Connections to the API server: their epoll set is watched as one descriptor. */

@@ -17,16 +17,6 @@
 
 /* ---- worker.h ----------------------------------------------------------- */
 
-struct answer_worker *serve_worker_answers(const struct serve_worker *w)
-{
-	return w->answers;
-}
-
-struct upstream_links *serve_worker_links(const struct serve_worker *w)
-{
-	return w->links;
-}
-
 size_t serve_worker_held(const struct serve_worker *worker)
 {
 	return worker->held;

@@ -11,13 +11,6 @@
 #include "common/timer_queue.h"
 
 struct serve_worker;
-struct upstream_links;
-
-/* Returns the worker of answer_worker_open(). */
-struct answer_worker *serve_worker_answers(const struct serve_worker *worker);
-
-/* Returns the worker's connections to the API server; NULL with `forward: off`. */
-struct upstream_links *serve_worker_links(const struct serve_worker *worker);
 
 /* Makes the worker call answer_worker_woken() soon. From any thread; async-signal-safe. Several
  * calls before the worker wakes are one. */

@@ -394,7 +394,7 @@ static bool route_is_elsewhere(struct answer_request *request, int parsed)
 	return r != FOUND;
 }
 
-void serve_answer(struct serve_worker *worker, struct exchange *x)
+void serve_answer(struct answer_worker *worker, struct exchange *x)
 {
 	struct answer_request *request = calloc(1, sizeof(*request));
 
@@ -403,7 +403,7 @@ void serve_answer(struct serve_worker *worker, struct exchange *x)
 		return;
 	}
 	request->magic = ANSWER_REQUEST_MAGIC;
-	request->worker = serve_worker_answers(worker);
+	request->worker = worker;
 	request->x = x;
 	request->dispatch = route_dispatch;
 	request->accept = (struct api_accept){.version = "v1"};

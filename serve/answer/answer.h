@@ -47,7 +47,7 @@ void answer_worker_woken(struct answer_worker *worker);
 void answer_worker_close(struct answer_worker **worker);
 
 /* Answers the request, now or later. */
-void serve_answer(struct serve_worker *worker, struct exchange *x);
+void serve_answer(struct answer_worker *worker, struct exchange *x);
 
 /* One line of /readyz for each check, from any thread: "index ok", "feeds failed: pods is not
  * listed". Returns whether all checks succeed. */

@@ -16,7 +16,7 @@
 #include "serve/http/head.h"
 #include "serve/http/upstream_link.h"
 #include "serve/metrics.h"
-#include "serve/worker.h"
+#include "serve/worker_internal.h"
 
 #define FORWARD_MAGIC 0x66777264u
 #define CHECK_NS      (5 * SECOND_NS)
@@ -295,7 +295,7 @@ static void forward_fail(struct forward *f, int status, const char *what, const 
 static int forward_open(struct forward *f, bool fresh)
 {
 	struct bytes host, base;
-	struct upstream_links *links = serve_worker_links(f->x->worker);
+	struct upstream_links *links = f->x->worker->links;
 	int r = upstream_link_open(links, fresh, forward_turn, f, &f->link);
 
 	if (r < 0)
