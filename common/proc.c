@@ -182,6 +182,16 @@ uint64_t proc_realtime_ns(void)
 	return proc_clock_ns(CLOCK_REALTIME);
 }
 
+bool proc_is_aged(uint64_t then, uint64_t limit_ns, uint64_t steady_ns)
+{
+	const uint64_t clocks[] = {proc_realtime_ns(), steady_ns};
+	bool aged = true;
+
+	for (int i = 0; i < 2; i++)
+		aged &= (clocks[i] > then ? clocks[i] - then : then - clocks[i]) > limit_ns;
+	return aged;
+}
+
 uint64_t proc_boottime_ns(void)
 {
 	return proc_clock_ns(CLOCK_BOOTTIME);

@@ -46,6 +46,10 @@ bool proc_is_locked(int directory_fd, const char *name);
 uint64_t proc_monotonic_ns(void);
 uint64_t proc_realtime_ns(void);
 uint64_t proc_boottime_ns(void);
+/* Returns true if THEN, of the wall clock, is further from now than LIMIT_NS, and from STEADY_NS:
+ * the present time had the wall clock not been set since the caller's start. A time in the future
+ * came from a wrong clock and counts by its distance. */
+bool proc_is_aged(uint64_t then, uint64_t limit_ns, uint64_t steady_ns);
 /* Returns the milliseconds until END_NS (CLOCK_MONOTONIC) for poll(), rounded up: 0: it has passed;
  * -1: END_NS is UINT64_MAX; at most INT_MAX, some 24 days. */
 int proc_ms_until(uint64_t end_ns);

@@ -295,7 +295,6 @@ static int loop_turn(struct loop *loop)
 	r = loop->held_ns || gathers ? 0 : loop_commit(loop);
 	if (r < 0)
 		return r;
-	err_ignore(retention_sample(loop->retention), "history is kept for a moment longer");
 	if (!gathers && trimming_is_due(&loop->trimming) && !loop->compaction.copy) {
 		/* During a hold nothing can be written; old lists are abandoned afterwards. */
 		r = loop->held_ns

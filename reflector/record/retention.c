@@ -8,7 +8,6 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "reflector/record/ages.h"
 #include "store/env/generation.h"
 #include "store/index/index.h"
 #include "store/read/cursor_file.h"
@@ -18,6 +17,7 @@
  * put any number of files into the directory. */
 #define CURSORS_NS    1000000000u
 #define CURSORS_SHARE 20
+#define AGED_MAX      32768 /* records examined at once for their age */
 
 struct retention {
 	uint32_t magic;
@@ -29,69 +29,21 @@ struct retention {
 	uint64_t wall_ns;
 	uint64_t cursors_due_ns; /* they are read again then (monotonic) */
 	uint64_t cursors_least;  /* the least seq needed by one */
-	struct ages ages;
 };
-
-/* ---- by time ------------------------------------------------------------ */
-
-/* Reads the first readable record at or after SEQ. Returns: FOUND, END, or an error. */
-static int retention_record_at(
-	struct txn *txn, uint64_t seq, uint64_t *ret_seq, uint64_t *ret_time_ns)
-{
-	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
-	struct record record;
-	int r = journal_walk_open(txn, seq, &walk);
-
-	if (r >= 0)
-		r = journal_walk_next_sound(walk, &record);
-	if (r == FOUND) {
-		*ret_seq = record.seq;
-		*ret_time_ns = record.time_ns;
-	}
-	return r;
-}
-
-/* Samples the log as earlier runs have left it, in steps of equal numbers of records. */
-static int retention_sample_old(struct retention *retention)
-{
-	CLEANUP(txn_abort) struct txn *txn = NULL;
-	struct journal_meta meta;
-	uint64_t seq = 0, time_ns = 0;
-
-	ages_begin(&retention->ages, proc_monotonic_ns());
-	int r = txn_begin_read(journal_env(retention->journal), &txn);
-	if (r >= 0)
-		r = journal_meta(retention->journal, txn, &meta);
-	if (r < 0)
-		return r;
-	uint64_t history = meta.next_seq - 1 - meta.horizon;
-	uint64_t step = history / AGES_STEPS + 1;
-	for (uint64_t back = 0; back < history; back += step) {
-		r = retention_record_at(txn, meta.next_seq - 1 - back, &seq, &time_ns);
-		if (r == FOUND)
-			ages_add_old(&retention->ages, seq, time_ns);
-		else if (r < 0)
-			return r;
-	}
-	return 0;
-}
 
 /* ---- life --------------------------------------------------------------- */
 
 int retention_new(struct home *home, struct journal *journal,
 	const struct retention_options *options, struct retention **ret_retention)
 {
-	CLEANUP(retention_free) struct retention *retention = calloc(1, sizeof(*retention));
+	struct retention *retention = calloc(1, sizeof(*retention));
 
 	if (!retention)
 		return err_set(-ENOMEM, "retention");
 	*retention = (struct retention){
 		.magic = RETENTION_MAGIC, .home = home, .journal = journal, .options = *options};
 	retention->wall_ns = proc_realtime_ns() - proc_monotonic_ns();
-	int r = retention_sample_old(retention);
-	if (r < 0)
-		return r;
-	*ret_retention = TAKE(retention);
+	*ret_retention = retention;
 	return 0;
 }
 
@@ -196,20 +148,6 @@ int retention_taken(struct retention *retention, uint64_t *ret_taken)
 	return retention_index_bound(retention, ret_taken, &log);
 }
 
-int retention_sample(struct retention *retention)
-{
-	uint64_t now = proc_monotonic_ns(), kept = retention->options.time_ns;
-	struct journal_meta meta;
-
-	CHECK_OBJ(retention, RETENTION_MAGIC);
-	if (!ages_is_due(&retention->ages, now, kept))
-		return 0;
-	int r = retention_read_meta(retention, &meta);
-	if (r == 0)
-		ages_add(&retention->ages, meta.next_seq - 1, now, kept);
-	return r;
-}
-
 /* Finds the least seq needed by a cursor, and removes expired ones. */
 static void retention_read_cursors(struct retention *retention, uint64_t now)
 {
@@ -227,10 +165,39 @@ static void retention_read_cursors(struct retention *retention, uint64_t now)
 		now + CURSORS_NS + (proc_monotonic_ns() - now) * (CURSORS_SHARE - 1);
 }
 
+/* ---- by time ------------------------------------------------------------ */
+
+/* Returns the last record up to BOUND of those older than the retention time. It is the first
+ * unreadable one where the walk meets one: trimming comes to it, and reports it. */
+static int retention_find_aged(
+	struct retention *retention, uint64_t horizon, uint64_t bound, uint64_t *ret_seq)
+{
+	CLEANUP(txn_abort) struct txn *txn = NULL;
+	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
+	uint64_t steady_ns = retention->wall_ns + proc_monotonic_ns();
+	struct record record;
+	int r = txn_begin_read(journal_env(retention->journal), &txn);
+
+	*ret_seq = horizon;
+	if (r == 0)
+		r = journal_walk_open(txn, horizon + 1, &walk);
+	for (size_t n = 0; r == 0 && n < AGED_MAX && *ret_seq < bound; n++) {
+		r = journal_walk_next(walk, &record);
+		if (r == ERR_CORRUPT)
+			*ret_seq = journal_walk_seq(walk);
+		if (r != FOUND ||
+			!proc_is_aged(record.time_ns, retention->options.time_ns, steady_ns))
+			break;
+		*ret_seq = record.seq;
+	}
+	err_ignore(r == ERR_CORRUPT ? r : 0, "trimming comes to it, and reports it");
+	return r < 0 && r != ERR_CORRUPT ? r : 0;
+}
+
 int retention_goal(
 	struct retention *retention, uint64_t list_begin, bool pressed, struct trim_goal *ret_goal)
 {
-	uint64_t now = proc_monotonic_ns(), kept = retention->options.time_ns, bound, target;
+	uint64_t bound, target;
 	struct journal_meta log;
 
 	CHECK_OBJ(retention, RETENTION_MAGIC);
@@ -243,14 +210,10 @@ int retention_goal(
 	}
 	if (list_begin != UINT64_MAX && list_begin - 1 < bound)
 		bound = list_begin - 1;
-	/* Everything at or before TARGET is older than the retention time. */
-	ages_add(&retention->ages, log.next_seq - 1, now, kept);
-	target = ages_reached(&retention->ages, now, kept);
-	if (target < log.horizon)
-		target = log.horizon;
-	retention_read_cursors(retention, now);
-	if (retention->cursors_least < target)
-		target = retention->cursors_least;
+	retention_read_cursors(retention, proc_monotonic_ns());
+	r = retention_find_aged(retention, log.horizon,
+		bound < retention->cursors_least ? bound : retention->cursors_least, &target);
+	err_ignore(r, "it is looked at again in two seconds");
 	if (pressed || target > bound)
 		target = bound;
 	*ret_goal = (struct trim_goal){.target = target,

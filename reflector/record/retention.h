@@ -31,11 +31,6 @@ int retention_new(struct home *home, struct journal *journal,
 void retention_free(struct retention **retention);
 void retention_set(struct retention *retention, const struct retention_options *options);
 
-/* Notes how far the log reaches now. To be called after each commit, or history is kept for longer
- * than the retention time by up to the pause between two calls. Returns: 0, or an error of the
- * journal. */
-int retention_sample(struct retention *retention);
-
 /* Gives the seq up to which the index needs no records of removed feeds. Returns: FOUND; NOT_FOUND:
  * there is no index of this journal, *RET_TAKEN is 0; errors. */
 int retention_taken(struct retention *retention, uint64_t *ret_taken);

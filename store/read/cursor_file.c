@@ -433,19 +433,6 @@ int cursor_lapse_later(struct home *home, const uint8_t uuid[16], uint64_t next_
 
 /* ---- for trimming ------------------------------------------------------- */
 
-/* Returns true if the file or cursor written at THEN is older than LIMIT_NS by both clocks: the
- * wall clock may be set, for instance soon after boot. A time in the future came from a wrong
- * clock and counts by its distance. */
-static bool cursor_is_older(uint64_t then, uint64_t limit_ns, uint64_t steady_ns)
-{
-	const uint64_t clocks[] = {proc_realtime_ns(), steady_ns};
-	bool older = true;
-
-	for (int i = 0; i < 2; i++)
-		older &= (clocks[i] > then ? clocks[i] - then : then - clocks[i]) > limit_ns;
-	return older;
-}
-
 struct cursor_search {
 	const struct cursor_keeping *keeping;
 	uint64_t least;
@@ -459,7 +446,7 @@ static int cursor_compare_least(void *arg, const char *name, const struct cursor
 	(void)name;
 	if (cursor->n && cursor_least(cursor) < *least &&
 		memcmp(cursor->uuid, keeping->uuid, sizeof(cursor->uuid)) == 0 &&
-		!cursor_is_older(cursor->written_ns, keeping->expiry_ns, keeping->steady_ns))
+		!proc_is_aged(cursor->written_ns, keeping->expiry_ns, keeping->steady_ns))
 		*least = cursor_least(cursor);
 	return 0;
 }
@@ -488,7 +475,7 @@ static bool cursor_clean_file(int directory, const char *name, const struct curs
 	uint64_t changed = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
 	/* A claim (cursor_claim.h) is as old as its follower. */
 	return now > changed && (now - changed) / 2 > limit &&
-	       cursor_is_older(changed, limit, keeping->steady_ns) &&
+	       proc_is_aged(changed, limit, keeping->steady_ns) &&
 	       !(temporary && proc_is_locked(directory, name)) && unlinkat(directory, name, 0) == 0;
 }
 

@@ -90,12 +90,6 @@ Test(retention, a_clock_step_forward_trims_nothing)
 	set_up(600 * 1000 * MS);
 	step_s = 2 * HOUR;
 	cr_assert_eq(target(), 0);
-	retention_free(&world.retention);
-	/* The same when the clock is set while the reflector is away. */
-	struct retention_options options = {.time_ns = 600 * 1000 * MS, .cursor_ns = DAY};
-	cr_assert_eq(
-		retention_new(world.rig.p.home, world.rig.journal, &options, &world.retention), 0);
-	cr_assert_eq(target(), 0);
 }
 
 Test(retention, a_clock_step_back_does_not_stop_trimming)
