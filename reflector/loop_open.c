@@ -53,7 +53,8 @@ static uint64_t published_taken(struct home *home, const uint8_t uuid[16])
  * older copy was put in its place: the copy's next events would get the numbers of others, and a
  * follower after those would miss them. If the ring of an earlier reflector, or the index, has
  * events missing in *JOURNAL, begins another journal there. Else makes the cursors after the
- * journal's end lapse. A stop in order leaves the ring while readers live on. */
+ * journal's end lapse: cp(1) leaves them there. A stop in order leaves the ring while readers live
+ * on. */
 static int published_check(
 	struct home *home, struct journal **journal, const struct journal_options *options)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/read/cursor_claim.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -106,19 +105,6 @@ static int claim_lock(int directory, const char *file, int *ret_fd)
 	return r == AGAIN ? err_say(ERR_LOCKED, "other followers take it and end all the time") : r;
 }
 
-/* Checks the cursor's owner before a long wait for the claim; cursor_load_own() checks it again. In
- * a directory of several users nobody can replace another's file, so a follower could not move its
- * position; and one able to replace it would begin where the other user wants. Returns: 0; -EPERM:
- * the cursor is another user's. */
-static int claim_check_owner(int directory, const char *name)
-{
-	struct stat st;
-
-	return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0
-		       ? 0
-		       : cursor_check_owner(directory, &st);
-}
-
 /* Removes CLAIM's file while it is locked: it can't be another follower's then. */
 static void claim_remove_file(const struct cursor_claim *claim)
 {
@@ -130,33 +116,6 @@ static void claim_remove_file(const struct cursor_claim *claim)
 		fstatat(claim->directory, file, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 		mine.st_ino == there.st_ino && mine.st_dev == there.st_dev)
 		(void)unlinkat(claim->directory, file, 0); /* else the reflector removes it */
-}
-
-/* Removes the temporary files of this cursor's killed followers. A follower killed again and again
- * would leave many within an hour. */
-static void claim_remove_leftovers(struct home *home, const char *name)
-{
-	size_t length = strlen(name);
-	DIR *directory;
-	int r = cursor_open_directory(home, &directory);
-
-	err_ignore(r, "the reflector removes them after an hour");
-	if (r < 0)
-		return;
-	for (struct dirent *entry; (entry = readdir(directory));) {
-		const char *file = entry->d_name;
-		struct stat st;
-
-		if (file[0] == '.' && strncmp(file + 1, name, length) == 0 &&
-			file[1 + length] == '.' &&
-			strlen(file + 2 + length) == CURSOR_RANDOM_DIGITS &&
-			strspn(file + 2 + length, "0123456789abcdef") == CURSOR_RANDOM_DIGITS &&
-			fstatat(dirfd(directory), file, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-			st.st_uid == geteuid())
-			(void)unlinkat(
-				dirfd(directory), file, 0); /* else the reflector removes it */
-	}
-	(void)closedir(directory);
 }
 
 int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim)
@@ -171,9 +130,7 @@ int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim
 	(void)snprintf(file, sizeof(file), ".%s.lock", name);
 	(void)pthread_once(&claims.once, claims_watch_forks);
 	(void)pthread_mutex_lock(&claims.mutex);
-	r = claim_check_owner(home_cursors_fd(home), name);
-	if (r == 0)
-		r = claim_lock(home_cursors_fd(home), file, &fd);
+	r = claim_lock(home_cursors_fd(home), file, &fd);
 	if (r == -ENOENT) { /* the directory was removed and made again */
 		err_ignore(r, "it is opened again");
 		r = home_make_cursors(home);
@@ -188,8 +145,6 @@ int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim
 		claims.first = claim;
 	}
 	(void)pthread_mutex_unlock(&claims.mutex);
-	if (r == 0)
-		claim_remove_leftovers(home, name);
 	if (r == ERR_LOCKED)
 		return err_say(ERR_LOCKED,
 			"cursor '%s' is in use: %s. End that follower, or name another cursor",

@@ -3,8 +3,7 @@
  * A follower's claim on its named cursor: two followers of one name would overwrite each other's
  * position, and each miss the other's objects. The claim is a lock on cursors/.NAME.lock. The
  * kernel ends it with the process, and a forked child gives its copy up at once. A follower removes
- * the file at its end; the reflector removes the file of a killed one (cursor_clean()). The next
- * follower also removes temporary files left by a follower killed while writing.
+ * the file at its end; the reflector removes the file of a killed one (cursor_clean()).
  */
 #ifndef STORE_READ_CURSOR_CLAIM_H
 #define STORE_READ_CURSOR_CLAIM_H

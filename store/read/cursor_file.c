@@ -22,9 +22,8 @@
 #include "common/text/utf8.h"
 #include "store/env/text_file.h"
 
-#define FILE_MAX_BYTES  (256 << 10) /* a line of 37 bytes for each of 4096 feeds is 152 KB */
-#define FIRST_LINE      "kinf-cursor 1"
-#define DIRECTORY_TRIES 3
+#define FILE_MAX_BYTES (256 << 10) /* a line of 37 bytes for each of 4096 feeds is 152 KB */
+#define FIRST_LINE     "kinf-cursor 1"
 /* much longer than a file is written for */
 #define TEMPORARY_NS (UINT64_C(1800) * 1000000000)
 
@@ -57,8 +56,7 @@ static int cursor_write_file(struct home *home, const char *name, struct bytes t
 	int r = proc_random(&chance, sizeof(chance));
 	if (r < 0)
 		return r;
-	(void)snprintf(
-		temporary, sizeof(temporary), ".%s.%0*" PRIx64, name, CURSOR_RANDOM_DIGITS, chance);
+	(void)snprintf(temporary, sizeof(temporary), ".%s.%016" PRIx64, name, chance);
 	AUTO_FD int fd = proc_above_standard(openat(
 		directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640));
 	if (fd < 0) {
@@ -98,9 +96,8 @@ int cursor_save(struct home *home, const char *name, const uint8_t uuid[16],
 	if (r < 0)
 		return r;
 	r = cursor_write_file(home, name, buf_bytes(&text));
-	/* The directory was removed, perhaps while the file was written, perhaps more than once. */
-	for (int i = 0; r == -ENOENT && i < DIRECTORY_TRIES; i++) {
-		err_ignore(r, "the directory is made again");
+	if (r == -ENOENT) {
+		err_ignore(r, "the directory was removed, and is made again");
 		r = home_make_cursors(home);
 		if (r < 0)
 			return err_add(r, "writing cursor '%s'", name);
@@ -139,7 +136,10 @@ int cursor_remove(struct home *home, const char *name)
 
 /* ---- reading ------------------------------------------------------------ */
 
-int cursor_check_owner(int directory, const struct stat *st)
+/* Checks the owner of a file like ST before a follower of this process begins at its position. In a
+ * directory writable by others it must be this user's; the directory's owner and root also accept
+ * each other's. Returns: 0, -EPERM. */
+static int cursor_check_owner(int directory, const struct stat *st)
 {
 	uid_t self = geteuid();
 	struct stat above;
@@ -302,7 +302,7 @@ uint64_t cursor_least(const struct cursor_file *cursor)
 
 /* ---- all of them -------------------------------------------------------- */
 
-int cursor_open_directory(struct home *home, DIR **ret_directory)
+static int cursor_open_directory(struct home *home, DIR **ret_directory)
 {
 	int fd = openat(home_cursors_fd(home), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 

@@ -7,9 +7,7 @@
 #ifndef STORE_READ_CURSOR_FILE_H
 #define STORE_READ_CURSOR_FILE_H
 
-#include <dirent.h>
 #include <stddef.h>
-#include <sys/stat.h>
 
 #include "store/env/home.h"
 
@@ -30,19 +28,14 @@ struct cursor_file {
 /* the rest is ignored: group members may create any number of files */
 #define CURSORS_PER_OWNER      1024
 #define CURSOR_BYTES_PER_OWNER (4 << 20)
-#define CURSOR_RANDOM_DIGITS   16 /* in the name of a temporary file */
 /* Returns: 0; -EINVAL: NAME is no name of a cursor. */
 int cursor_check_name(const char *name);
 
 /* Returns: FOUND, NOT_FOUND, ERR_CORRUPT. The caller releases the cursor. */
 int cursor_load(struct home *home, const char *name, struct cursor_file *ret_cursor);
-/* Does the same for a follower about to begin there. Returns also -EPERM: another member of the
- * group wrote it. */
+/* Does the same for a follower about to begin there. Returns also -EPERM: another user wrote it to
+ * a directory of several users. */
 int cursor_load_own(struct home *home, const char *name, struct cursor_file *ret_cursor);
-/* Checks the owner of a file like ST before a follower of this process begins at its position. In a
- * directory writable by others it must be this user's; the directory's owner and root also accept
- * each other's. Returns: 0, -EPERM. */
-int cursor_check_owner(int directory, const struct stat *st);
 void cursor_release(struct cursor_file *cursor);
 
 /* Returns whether CURSOR has positions of exactly these N feeds. Otherwise some of their objects
@@ -72,9 +65,6 @@ struct cursor_keeping {
 int cursor_find_least(struct home *home, const struct cursor_keeping *keeping, uint64_t *ret_least);
 /* Removes cursors expired for long, and temporary files of killed followers. */
 int cursor_clean(struct home *home, const struct cursor_keeping *keeping, unsigned *ret_removed);
-
-/* Opens the cursors' directory. The caller closes it. */
-int cursor_open_directory(struct home *home, DIR **ret_directory);
 
 /* Calls FN for each readable cursor within the limit until it returns non-zero, and BAD (or NULL)
  * for each other file, with an error naming the file. */

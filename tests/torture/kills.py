@@ -325,13 +325,14 @@ class Kills:
         assert asked and not lists, lists
 
     def size(self):
-        files = [path for top in (self.store.path, self.store.runtime) for path in top.rglob("*") if path.is_file()]
+        files = [path for top in (self.store.path, self.store.runtime) for path in top.rglob("[!.]*") if path.is_file()]
         return {"files": len(files), "bytes": sum(path.stat().st_size for path in files), "kills": self.total,
                 "names": sorted(map(str, files))}  # fmt: skip
 
     def has_not_grown(self):
         """Files left by a killed process are removed by daemons and by other processes, after a
-        while. The daemons have up to two pin files of their own."""
+        while. The daemons have up to two pin files of their own. A follower's temporary files, with
+        a dot, are removed by the reflector after an hour."""
         now, first = self.size(), self.sizes[:2] or [self.size()]
         allowed = max(size["bytes"] for size in first) * 1.3 + (16 << 20)
         assert now["bytes"] <= allowed and now["files"] <= max(size["files"] for size in first) + 2, (first, now)
