@@ -38,7 +38,7 @@ struct app {
 	int failed; /* with --once: its final error */
 	struct err_kept failure;
 	struct processor p;
-	struct readers *readers;
+	struct readers readers;
 	struct pair *pair;
 	bool index_damaged;              /* the next pair_open() builds another index */
 	struct control_call *rebuilding; /* the command for another index; NULL: none */
@@ -173,7 +173,7 @@ static int processor_check_pair(struct app *app)
 	app->checked_ns = now;
 	int r = pair_check(app->pair);
 	if (!r)
-		readers_check(app->readers, pair_env(app->pair), pair_journal_env(app->pair),
+		readers_check(&app->readers, pair_env(app->pair), pair_journal_env(app->pair),
 			app->p.stats, now);
 	if (!r && pair_is_published(app->pair) && !processor_options.once)
 		r = processor_weigh(app, now);
@@ -269,8 +269,6 @@ static int processor_open(struct app *app)
 		do
 			r = daemon_open_page(app->daemon, home_runtime_fd(app->p.home));
 		while (daemon_await_room(app->daemon, r));
-	if (!r)
-		r = readers_new(&app->readers);
 	if (r < 0)
 		return r;
 	app->p.config = config;
@@ -287,7 +285,6 @@ static int processor_open(struct app *app)
 static void processor_release(struct app *app)
 {
 	pair_close(&app->pair);
-	readers_free(&app->readers);
 	home_close(&app->p.home);
 }
 

@@ -3,14 +3,13 @@
 
 #include <signal.h>
 
-#include "common/proc.h"
 #include "store/pins/pin_file.h"
 #include "tests/unit/rig.h"
 
 #define OTHER 65534
 
 static struct rig rig;
-static struct readers *readers;
+static struct readers readers;
 static pid_t holder;
 static int to_holder[2], from_holder[2];
 
@@ -44,7 +43,6 @@ static void setup(void)
 	close(from_holder[1]);
 	rig_open(&rig, "feeds: []\n");
 	rig_settle(&rig);
-	cr_assert_eq(readers_new(&readers), 0);
 }
 
 static void end_holder(void)
@@ -58,7 +56,6 @@ static void teardown(void)
 {
 	if (holder)
 		end_holder();
-	readers_free(&readers);
 	rig_close(&rig);
 }
 
@@ -72,7 +69,7 @@ static void let_it_hold(void)
 
 static void check(uint64_t seconds)
 {
-	readers_check(readers, pair_env(rig.pair), pair_journal_env(rig.pair), rig.p.stats,
+	readers_check(&readers, pair_env(rig.pair), pair_journal_env(rig.pair), rig.p.stats,
 		seconds * 1000000000);
 }
 
@@ -80,10 +77,11 @@ static void check(uint64_t seconds)
 
 /* Makes a pin file as a member of the group could: PID, PROGRAM and each slot are free. Returns its
  * descriptor. */
-static int forge(unsigned number, int32_t pid, const char *program, uint64_t pin, uint32_t slots)
+static int forge(unsigned number, int32_t pid, const char *program)
 {
-	struct pin_head head = {.magic = PIN_FILE_MAGIC, .slots = slots + 1, .pid = pid};
-	static uint8_t bytes[PIN_CHUNKS_MAX * PIN_CHUNK_BYTES];
+	const uint64_t pin = 1u << 20;
+	struct pin_head head = {.magic = PIN_FILE_MAGIC, .slots = 2, .pid = pid};
+	uint8_t bytes[2 * PIN_SLOT_BYTES] = {0};
 	struct pin_places places;
 	char path[8192];
 	struct stat st;
@@ -105,10 +103,8 @@ static int forge(unsigned number, int32_t pid, const char *program, uint64_t pin
 	if (geteuid() == 0)
 		cr_assert_eq(fchown(fd, OTHER, OTHER), 0);
 	memcpy(bytes, &head, sizeof(head));
-	for (uint32_t i = 1; i <= slots; i++, pin++)
-		memcpy(bytes + i * PIN_SLOT_BYTES, &pin, sizeof(pin));
-	cr_assert_eq(pwrite(fd, bytes, (slots + 1) * PIN_SLOT_BYTES, 0),
-		(ssize_t)((slots + 1) * PIN_SLOT_BYTES));
+	memcpy(bytes + PIN_SLOT_BYTES, &pin, sizeof(pin));
+	cr_assert_eq(pwrite(fd, bytes, sizeof(bytes), 0), (ssize_t)sizeof(bytes));
 	return fd;
 }
 
@@ -152,7 +148,7 @@ Test(readers, pid_of_another_users_process_is_not_believed)
 		cr_assert_neq(access("/", W_OK), 0, "another uid takes root");
 		return;
 	}
-	int fd = forge(1, getpid(), "forged", 1u << 20, 1);
+	int fd = forge(1, getpid(), "forged");
 	cr_assert_eq(env_each_reader(pair_env(rig.pair), note_pid, &pid), 0);
 	cr_assert_eq(pid, 0);
 	check(100);
@@ -168,26 +164,9 @@ Test(readers, snapshot_is_reported_whatever_its_process_calls_itself_from_time_t
 
 	for (unsigned i = 0; i < 62; i++) {
 		(void)snprintf(name, sizeof(name), "name %u", i);
-		int fd = forge(i, (int32_t)i + 1, name, 1u << 20, 1);
+		int fd = forge(i, (int32_t)i + 1, name);
 		check(100 + i);
 		(void)close(fd);
 	}
 	cr_assert_eq(stats_get(rig.p.stats, STAT_OLD_SNAPSHOTS), 1);
-}
-
-Test(readers, files_with_every_slot_in_use_cost_little_and_log_little)
-{
-	int fds[100];
-	uint64_t begun = proc_monotonic_ns();
-
-	for (unsigned i = 0; i < 100; i++)
-		fds[i] = forge(
-			i, 1, "full", (1u << 20) + i * 5000, PIN_CHUNKS_MAX * PIN_CHUNK_SLOTS - 1);
-	for (unsigned i = 0; i < 70; i++)
-		check(100 + i * 10);
-	cr_assert_lt(proc_monotonic_ns() - begun, 30000000000u);
-	cr_assert_gt(stats_get(rig.p.stats, STAT_OLD_SNAPSHOTS), 0);
-	cr_assert_leq(stats_get(rig.p.stats, STAT_OLD_SNAPSHOTS), 100);
-	for (unsigned i = 0; i < 100; i++)
-		(void)close(fds[i]);
 }
