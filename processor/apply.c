@@ -31,7 +31,6 @@ struct apply {
 	const struct processor *p;
 	struct journal *journal;
 	struct index *index;
-	struct publish *publish;
 	struct apply_feed *feeds;
 	size_t n_feeds, feeds_room;
 	struct hashtable places; /* feed id to the index in FEEDS */
@@ -73,12 +72,6 @@ void apply_free(struct apply **apply_pointer)
 	term_list_release(&apply->new);
 	apply->magic = 0;
 	free(apply);
-}
-
-void apply_set_publish(struct apply *apply, struct publish *publish)
-{
-	CHECK_OBJ(apply, APPLY_MAGIC);
-	apply->publish = publish;
 }
 
 uint32_t apply_feed_changes(const struct apply *apply)
@@ -509,6 +502,5 @@ int apply_batch(struct apply *apply, struct intake *intake)
 	}
 	intake_end(intake, last);
 	apply_count(apply);
-	publish_commit(apply->publish, last);
 	return FOUND;
 }

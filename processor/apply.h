@@ -15,7 +15,6 @@
 #define PROCESSOR_APPLY_H
 
 #include "processor/intake.h"
-#include "processor/publish.h"
 #include "store/index/index.h"
 #include "store/index/terms.h"
 
@@ -30,10 +29,7 @@ struct apply;
 int apply_new(const struct processor *p, struct journal *journal, struct index *index,
 	struct apply **ret_apply);
 void apply_free(struct apply **apply);
-/* Publishes to PUBLISH from now on; without it nothing, because no reader uses the index yet. */
-void apply_set_publish(struct apply *apply, struct publish *publish);
-
-/* Applies the available records up to the limits above, commits and publishes them. Returns: FOUND,
+/* Applies the available records up to the limits above, and commits them. Returns: FOUND,
  * or as intake_begin(). After an error the index is in the state before or after the batch. */
 int apply_batch(struct apply *apply, struct intake *intake);
 

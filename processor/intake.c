@@ -220,6 +220,12 @@ void intake_end(struct intake *intake, uint64_t taken)
 	intake->taken = taken;
 }
 
+uint64_t intake_taken(const struct intake *intake)
+{
+	CHECK_OBJ(intake, INTAKE_MAGIC);
+	return intake->taken;
+}
+
 bool intake_is_live(const struct intake *intake)
 {
 	CHECK_OBJ(intake, INTAKE_MAGIC);

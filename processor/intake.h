@@ -38,6 +38,8 @@ struct txn *intake_txn(struct intake *intake);
 /* Releases the snapshot; the position stays. */
 void intake_rest(struct intake *intake);
 
+/* Returns the seq of intake_new() or the last intake_end(). */
+uint64_t intake_taken(const struct intake *intake);
 /* Returns true if the ring is followed: only the newest records are missing. */
 bool intake_is_live(const struct intake *intake);
 

@@ -13,6 +13,7 @@
 #include "processor/apply.h"
 #include "processor/definitions.h"
 #include "store/env/generation.h"
+#include "store/ring/taken.h"
 
 #define PAIR_MAGIC 0x50414952u
 
@@ -27,7 +28,8 @@ struct pair {
 	struct intake *intake;
 	struct apply *apply;
 	struct definitions *definitions;
-	struct publish *publish;
+	struct taken *word; /* NULL: it could not be made, and readers poll the index */
+	bool word_warned;   /* of the missing word */
 };
 
 void pair_close(struct pair **pair_pointer)
@@ -37,7 +39,7 @@ void pair_close(struct pair **pair_pointer)
 	if (!pair)
 		return;
 	CHECK_OBJ(pair, PAIR_MAGIC);
-	publish_close(&pair->publish);
+	taken_close(&pair->word);
 	definitions_free(&pair->definitions);
 	apply_free(&pair->apply);
 	intake_free(&pair->intake);
@@ -208,19 +210,27 @@ static int pair_open_index(struct pair *pair, const char *rebuild_reason)
 
 /* ---- when readers move to it -------------------------------------------- */
 
-static int pair_start_publishing(struct pair *pair)
+/* Makes the progress word unless it is there, and wakes readers: another index may be in use. */
+static void pair_make_word(struct pair *pair)
 {
-	CLEANUP(txn_abort) struct txn *txn = NULL;
-	struct index_meta index;
-	int r = txn_begin_read(index_env(pair->index), &txn);
+	/* as a start: the pair is reopened after errors, and for another journal */
+	static bool counted;
+	struct home *home = pair->p->home;
 
-	if (!r)
-		r = index_meta(pair->index, txn, &index);
-	if (!r)
-		r = publish_open(pair->p, index.taken, &pair->publish);
-	if (!r)
-		apply_set_publish(pair->apply, pair->publish);
-	return r;
+	if (pair->word)
+		return;
+	int r = taken_create(home_runtime_fd(home), home_file_mode(home),
+		intake_taken(pair->intake), !counted, &pair->word);
+
+	counted |= r == 0;
+	if (r == 0)
+		home_guard_file(home, TAKEN_FILE);
+	if (r == 0 && pair->word_warned)
+		LOG(taken_word_recreated, .directory = home_runtime(home));
+	if (r < 0 && !pair->word_warned)
+		LOG(taken_word_missing, .error = err_text(r));
+	pair->word_warned = r < 0;
+	err_ignore(r, "readers poll the index, and the word is retried each second");
 }
 
 struct readiness {
@@ -252,24 +262,6 @@ static int pair_count_ready(struct pair *pair, struct readiness *ret_readiness)
 	return r < 0 ? r : 0;
 }
 
-/* Returns the journal's age. It is not trimmed while readers wait: its first readable record has
- * the date, also after a restart. */
-static int pair_journal_age(struct pair *pair, uint64_t *ret_ns)
-{
-	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
-	uint64_t now = proc_realtime_ns();
-	struct record record;
-	struct txn *txn;
-	int r = intake_view(pair->intake, &txn);
-
-	if (!r)
-		r = journal_walk_open(txn, 0, &walk);
-	if (!r)
-		r = journal_walk_next_sound(walk, &record);
-	*ret_ns = r == FOUND && record.time_ns < now ? now - record.time_ns : 0;
-	return r < 0 ? r : 0;
-}
-
 /* Publishes the index as soon as all feeds are listed or have failed, or after the retention time:
  * until then readers see another cluster, or a state that etcd has left, and this journal is not
  * trimmed. */
@@ -278,15 +270,13 @@ static int pair_publish_when_ready(struct pair *pair)
 	int r = 0;
 
 	if (pair->wait_feeds) {
-		uint64_t limit = pair->p->config->retention_ns, age = 0;
+		uint64_t waited = proc_monotonic_ns() - pair->waiting_ns;
 		struct readiness readiness;
 		r = pair_count_ready(pair, &readiness);
-		bool ready = readiness.n && readiness.ready == readiness.n;
-		if (!r && !ready)
-			r = pair_journal_age(pair, &age);
 		if (r)
 			return r;
-		if (!ready && age < limit && proc_monotonic_ns() - pair->waiting_ns < limit)
+		bool ready = readiness.n && readiness.ready == readiness.n;
+		if (!ready && waited < pair->p->config->retention_ns)
 			return 0;
 		if (!ready)
 			LOG(publish_timeout, .feeds_listed = readiness.ready, .feeds = readiness.n);
@@ -297,7 +287,8 @@ static int pair_publish_when_ready(struct pair *pair)
 	pair->published = true;
 	LOG(index_published, .generation = index_generation(pair->index));
 	stats_set_state(pair->p->stats, pair_state(pair));
-	return pair_start_publishing(pair);
+	pair_make_word(pair);
+	return 0;
 }
 
 /* ---- opening ------------------------------------------------------------ */
@@ -315,8 +306,10 @@ static int pair_open_work(struct pair *pair)
 	if (!r)
 		r = definitions_new(
 			pair->p, pair->journal, pair->index, pair->apply, &pair->definitions);
-	if (!r)
-		r = pair->published ? pair_start_publishing(pair) : pair_publish_when_ready(pair);
+	if (!r && pair->published)
+		pair_make_word(pair);
+	else if (!r)
+		r = pair_publish_when_ready(pair);
 	if (pair->intake)
 		intake_rest(pair->intake);
 	return r;
@@ -365,6 +358,8 @@ int pair_step(struct pair *pair)
 
 	if (r < 0 || r == LAPPED)
 		return r;
+	if (r == FOUND && pair->word)
+		taken_publish(pair->word, intake_taken(pair->intake));
 	int more = definitions_work(pair->definitions, pair->intake);
 	if (more >= 0 && !pair->published && r == AGAIN) {
 		int published = pair_publish_when_ready(pair);
@@ -396,8 +391,9 @@ int pair_check(struct pair *pair)
 		r = index_check(pair->index, pair->p->home, pair->published);
 	if (r)
 		return r;
-	publish_check(pair->publish);
-	if (!pair->published) /* pair_step() does it only when idle */
+	if (pair->published)
+		pair_make_word(pair);
+	else /* pair_step() does it only when idle */
 		r = pair_publish_when_ready(pair);
 	if (!r)
 		r = definitions_sync(pair->definitions, pair->intake);

@@ -4,11 +4,11 @@
  *
  *	intake          reads the journal's records in order
  *	apply           turns records into changes of the index, a batch in one transaction
- *	publish         reports how far the index has come, through the progress word
  *	config_indexes the wanted indexes of a feed
  *	definitions     defines, fills and drops indexes, in slices between batches
  *	rebuild         builds a whole index from the journal
- *	pair            a journal and its index: which index to use, when readers move to it
+ *	pair            a journal and its index: which index to use, when readers move to it; tells
+ *			readers of commits through the progress word
  *	readers         warns of snapshots held for too long
  *	main            opens the store, and the pair again after an error
  *
