@@ -67,62 +67,23 @@ void definitions_free(struct definitions **definitions)
 
 /* ---- the comparison of wanted and existing definitions ------------------ */
 
-struct definition_item {
-	uint32_t id; /* 0: missing in the index */
-	uint32_t feed;
-	bool wanted, dropping;
-	char *name, *paths;
-};
-
-struct definition_list {
-	struct definition_item *items;
-	size_t n, room;
-};
-
 struct comparison {
 	struct definitions *d;
-	struct txn *txn;             /* of the index, for reading */
-	struct definition_list held; /* sorted by feed */
-	struct definition_list missing;
+	struct txn *txn;               /* of the index, for reading */
+	struct index_definition *held; /* by feed; their texts live in TXN */
+	size_t n, room;
+	int changes; /* in the open transaction of the index; 0: none is open */
 };
 
 static void definitions_comparison_release(struct comparison *c)
 {
-	struct definition_list *lists[] = {&c->held, &c->missing};
-
-	for (size_t l = 0; l < ARRAY_SIZE(lists); l++) {
-		for (size_t i = 0; i < lists[l]->n; i++) {
-			free(lists[l]->items[i].name);
-			free(lists[l]->items[i].paths);
-		}
-		free(lists[l]->items);
-	}
+	free(c->held);
 	txn_abort(&c->txn);
-}
-
-static int definition_list_add(
-	struct definition_list *list, const struct index_definition *definition)
-{
-	struct definition_item item = {.id = definition->id,
-		.feed = definition->feed,
-		.dropping = definition->dropping,
-		.wanted = true,
-		.name = strdup(definition->name),
-		.paths = strdup(definition->paths)};
-	int r = item.name && item.paths ? ARRAY_ADD(list->items, list->n, list->room, item,
-						  "the list of definitions")
-					: err_set(-ENOMEM, "copying an index definition");
-
-	if (r < 0) {
-		free(item.name);
-		free(item.paths);
-	}
-	return r;
 }
 
 static int definitions_by_feed(const void *a, const void *b)
 {
-	const struct definition_item *x = a, *y = b;
+	const struct index_definition *x = a, *y = b;
 
 	return (x->feed > y->feed) - (x->feed < y->feed);
 }
@@ -132,98 +93,87 @@ static int definitions_list_held(struct comparison *c)
 {
 	CLEANUP(index_rows_release) struct index_rows rows = {c->txn};
 	struct index_definition definition;
-	int r = 0;
+	int r = txn_begin_read(index_env(c->d->index), &c->txn);
 
+	rows.txn = c->txn;
 	while (r == 0 && (r = index_next_definition(&rows, &definition)) == FOUND) {
 		c->d->pending |= definition.dropping || definition.filled != INDEX_READY;
-		r = definition_list_add(&c->held, &definition);
+		r = ARRAY_ADD(c->held, c->n, c->room, definition, "the list of definitions");
 	}
-	if (c->held.n)
-		qsort(c->held.items, c->held.n, sizeof(*c->held.items), definitions_by_feed);
+	if (c->n)
+		qsort(c->held, c->n, sizeof(*c->held), definitions_by_feed);
 	return r == END ? 0 : r;
 }
 
-static int definitions_add_wanted(void *arg, uint32_t feed, const char *name, const char *paths)
+/* Compares a wanted definition with HELD. Returns: 1: they are the same. */
+static int definitions_is_held(void *held, uint32_t feed, const char *name, const char *paths)
+{
+	const struct index_definition *h = held;
+
+	return h->feed == feed && !h->dropping && !strcmp(h->name, name) &&
+	       !strcmp(h->paths, paths);
+}
+
+static int definitions_begin_change(struct comparison *c)
+{
+	return c->changes++ ? 0 : index_begin(c->d->index);
+}
+
+static int definitions_want(void *arg, uint32_t feed, const char *name, const char *paths)
 {
 	struct comparison *c = arg;
-	struct definition_item *held = c->held.items;
+	uint32_t id;
 
-	for (size_t i = ARRAY_PLACE(held, c->held.n, .feed, feed);
-		i < c->held.n && held[i].feed == feed; i++)
-		if (!held[i].dropping && !strcmp(held[i].name, name) &&
-			!strcmp(held[i].paths, paths)) {
-			held[i].wanted = true;
+	for (size_t i = ARRAY_PLACE(c->held, c->n, .feed, feed);
+		i < c->n && c->held[i].feed == feed; i++)
+		if (definitions_is_held(&c->held[i], feed, name, paths))
 			return 0;
-		}
-	return definition_list_add(&c->missing,
-		&(struct index_definition){.feed = feed, .name = name, .paths = paths});
+	int r = definitions_begin_change(c);
+	return r < 0 ? r : index_define(c->d->index, feed, name, paths, &id);
 }
 
 /* Compares a feed of the configuration. A feed no longer in it keeps its definitions until the
- * reflector removes it. */
-static int definitions_compare_feed(struct comparison *c, const struct feed_definition *definition)
-{
-	struct index_feed row;
-	int r = index_feed(c->d->index, c->txn, definition->id, &row);
-	if (r < 0)
-		return r;
-	c->d->pending |= r == FOUND && row.removed;
-	if (r == NOT_FOUND || row.removed || !config_indexes_entry(c->d->p->config, definition))
-		return 0;
-	for (size_t i = ARRAY_PLACE(c->held.items, c->held.n, .feed, definition->id);
-		i < c->held.n && c->held.items[i].feed == definition->id; i++)
-		c->held.items[i].wanted = false;
-	return config_indexes_each(c->d->p->config, definition, definitions_add_wanted, c);
-}
-
-/* Defines and drops where the two differ, in one transaction. Dropping comes first: a new
- * definition may take a dropped one's name. Returns the number of changes. */
-static int definitions_change(const struct comparison *c)
+ * reflector removes it. Dropping comes first: a new definition may take a dropped one's name. */
+static int definitions_compare_feed(struct comparison *c, const struct feed_definition *of)
 {
 	struct definitions *d = c->d;
-	int n = 0, r = 0;
-
-	for (size_t i = 0; r >= 0 && i < c->held.n; i++)
-		if (!c->held.items[i].wanted && !c->held.items[i].dropping) {
-			r = n++ ? 0 : index_begin(d->index);
-			if (r >= 0)
-				r = index_undefine(d->index, c->held.items[i].id, 1);
-		}
-	for (size_t i = 0; r >= 0 && i < c->missing.n; i++) {
-		const struct definition_item *missing = &c->missing.items[i];
-		uint32_t id;
-		r = n++ ? 0 : index_begin(d->index);
-		if (r >= 0)
-			r = index_define(
-				d->index, missing->feed, missing->name, missing->paths, &id);
-	}
-	if (!n)
+	struct index_feed row;
+	int r = index_feed(d->index, c->txn, of->id, &row);
+	if (r < 0)
+		return r;
+	d->pending |= r == FOUND && row.removed;
+	if (r == NOT_FOUND || row.removed || !config_indexes_entry(d->p->config, of))
 		return 0;
+	for (size_t i = ARRAY_PLACE(c->held, c->n, .feed, of->id);
+		r >= 0 && i < c->n && c->held[i].feed == of->id; i++) {
+		r = config_indexes_each(d->p->config, of, definitions_is_held, &c->held[i]);
+		if (r != 0 || c->held[i].dropping)
+			continue;
+		r = definitions_begin_change(c);
+		if (r >= 0)
+			r = index_undefine(d->index, c->held[i].id, 1);
+	}
+	return r < 0 ? r : config_indexes_each(d->p->config, of, definitions_want, c);
+}
+
+/* Defines and drops where the two differ, in one transaction. Returns the number of changes. */
+static int definitions_compare(struct definitions *d, struct txn *journal_txn)
+{
+	CLEANUP(definitions_comparison_release) struct comparison c = {.d = d};
+	CLEANUP(feed_walk_release) struct feed_walk walk = {d->journal, journal_txn};
+	int r = definitions_list_held(&c);
+
+	while (r >= 0 && (r = feed_walk_next(&walk)) == FOUND)
+		r = definitions_compare_feed(&c, &walk.definition);
+	if (!c.changes)
+		return r < 0 ? r : 0;
 	if (r >= 0)
 		r = index_commit(d->index);
 	else
 		index_abort(d->index);
 	apply_forget(d->apply);
 	d->pending = true;
-	return r < 0 ? r : n;
-}
-
-static int definitions_compare(struct definitions *d, struct txn *journal_txn)
-{
-	CLEANUP(definitions_comparison_release) struct comparison c = {.d = d};
-	CLEANUP(feed_walk_release) struct feed_walk walk = {d->journal, journal_txn};
-	int r = txn_begin_read(index_env(d->index), &c.txn);
-
-	if (!r)
-		r = definitions_list_held(&c);
-	if (!r)
-		while ((r = feed_walk_next(&walk)) == FOUND) {
-			r = definitions_compare_feed(&c, &walk.definition);
-			if (r < 0)
-				return r;
-		}
-	txn_abort(&c.txn); /* before the writing one; not needed any more */
-	return r < 0 ? r : definitions_change(&c);
+	return r < 0 ? r : c.changes;
 }
 
 int definitions_sync(struct definitions *d, struct intake *intake)
