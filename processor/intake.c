@@ -12,8 +12,7 @@
 
 #define INTAKE_MAGIC 0x494e544bu
 /* the pause between two reads of the log without a ring */
-#define POLL_MS      50
-#define RING_ENTRIES 65536 /* drained at once: more than a batch, yet bounded */
+#define POLL_MS 50
 
 struct intake {
 	uint32_t magic;
@@ -25,8 +24,6 @@ struct intake {
 	struct txn *txn;          /* kept, reset between batches */
 	struct journal_walk *walk;
 	uint64_t taken;
-	uint64_t until;   /* the log is read up to here; UINT64_MAX: to its end */
-	uint64_t last;    /* seq of the last record returned by intake_next() */
 	uint64_t corrupt; /* the ring's corrupt entries already counted */
 };
 
@@ -79,40 +76,31 @@ static void intake_attach(struct intake *intake)
 		ring_wake_last(intake->ring);
 }
 
-/* Drains the ring, and sets the end for reading the log. Returns: FOUND; AGAIN: the ring has
- * nothing beyond the read records. */
+/* Drains the ring. Its entries only tell of records in the log. Returns: FOUND; AGAIN: the ring
+ * tells of nothing beyond the read records. */
 static int intake_drain(struct intake *intake)
 {
 	struct ring_status status;
 	struct ring_entry entry;
+	int r;
 
-	for (int n = 0; n < RING_ENTRIES; n++) {
-		int r = ring_next(intake->ring, &entry);
-		if (r == AGAIN)
-			break;
-		if (r == LAPPED) {
-			ring_status(intake->ring, &status);
-			stats_add(intake->p->stats, STAT_RING_LAPPED, 1);
-			stats_add(intake->p->stats, STAT_RING_CORRUPT,
-				status.corrupt - intake->corrupt);
-			intake->corrupt = status.corrupt;
-			(void)ring_to_tail(intake->ring);
-			intake->live = false;
-			return FOUND;
-		}
-		if (r == GONE) {
-			intake_drop_ring(intake);
-			return FOUND;
-		}
-		if (entry.seq > intake->until)
-			intake->until = entry.seq;
+	do
+		r = ring_next(intake->ring, &entry);
+	while (r == FOUND);
+	if (r == GONE) {
+		intake_drop_ring(intake);
+		return FOUND;
 	}
-	/* A batch may have more records than entries: the writer limits these. The ring's last seq
-	 * covers all. */
 	ring_status(intake->ring, &status);
-	if (status.last_seq > intake->until)
-		intake->until = status.last_seq;
-	return intake->until > intake->taken ? FOUND : AGAIN;
+	if (r == LAPPED) {
+		stats_add(intake->p->stats, STAT_RING_LAPPED, 1);
+		stats_add(intake->p->stats, STAT_RING_CORRUPT, status.corrupt - intake->corrupt);
+		intake->corrupt = status.corrupt;
+		(void)ring_to_tail(intake->ring);
+		intake->live = false;
+		return FOUND;
+	}
+	return status.last_seq > intake->taken ? FOUND : AGAIN;
 }
 
 /* ---- the log ------------------------------------------------------------ */
@@ -151,14 +139,6 @@ void intake_rest(struct intake *intake)
 	intake->viewing = false;
 }
 
-/* Ends reading the log: later records come through the ring, from the tail noted before. Does not
- * wait for records promised by the ring but missing in the journal. */
-static void intake_at_end(struct intake *intake)
-{
-	intake->until = intake->last;
-	intake->live = intake->ring != NULL;
-}
-
 static int intake_open_walk(struct intake *intake)
 {
 	struct journal_meta meta;
@@ -172,7 +152,7 @@ static int intake_open_walk(struct intake *intake)
 	if (meta.horizon > intake->taken)
 		return LAPPED;
 	if (meta.next_seq <= intake->taken + 1) {
-		intake_at_end(intake);
+		intake->live = intake->ring != NULL;
 		return AGAIN;
 	}
 	return journal_walk_open_checked(
@@ -189,9 +169,6 @@ int intake_begin(struct intake *intake)
 		intake_attach(intake); /* at its tail: later records come through it */
 	if (intake->live)
 		r = intake_drain(intake);
-	if (!intake->live)
-		intake->until = UINT64_MAX;
-	intake->last = intake->taken;
 	if (r == FOUND)
 		r = intake_open_walk(intake);
 	if (r != FOUND)
@@ -203,14 +180,13 @@ int intake_next(struct intake *intake, struct record *ret_record)
 {
 	CHECK_OBJ(intake, INTAKE_MAGIC);
 	REQUIRE(intake->walk);
-	int r = intake->last < intake->until ? journal_walk_next(intake->walk, ret_record) : END;
+	int r = journal_walk_next(intake->walk, ret_record);
 
 	if (r < 0)
-		return err_add(r, "journal, after seq %llu", (unsigned long long)intake->last);
-	if (r == END)
-		intake_at_end(intake);
-	else
-		intake->last = ret_record->seq;
+		return err_add(r, "journal, after seq %llu",
+			(unsigned long long)journal_walk_seq(intake->walk));
+	if (r == END) /* later records come through the ring, from the tail noted before */
+		intake->live = intake->ring != NULL;
 	return r;
 }
 
