@@ -75,10 +75,9 @@ bool follow_find(const struct follow *f, uint32_t feed, size_t *ret_i);
 
 /* ---- follow_pass.c ------------------------------------------------------ */
 
-/* Takes a snapshot of the journal, and with WHOLE of the index too, if there is one. SEQ: a record
- * known to be in the journal; else 0. Returns: 0; AGAIN: no index has named a journal yet; GONE:
- * the feeds belong to another journal; errors. */
-int follow_take_snapshot(struct follow *f, bool whole, uint64_t seq);
+/* Takes a snapshot of the journal, and with WHOLE of the index too, if there is one. Returns: 0;
+ * AGAIN: no index has named a journal yet; GONE: the feeds belong to another journal; errors. */
+int follow_take_snapshot(struct follow *f, bool whole);
 /* Gives snapshot and walks back. */
 int follow_release(struct follow *f);
 /* Takes a snapshot and opens the log after the smallest position. Returns: NOT_FOUND: the pass can

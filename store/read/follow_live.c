@@ -118,7 +118,7 @@ static int follow_live_entry(
 	if (!record_is_change(entry->type))
 		return NOT_FOUND;
 	if (!f->held || snapshot_last(f->snapshot) < entry->seq) {
-		r = follow_take_snapshot(f, false, entry->seq);
+		r = follow_take_snapshot(f, false);
 		if (r != 0) {
 			f->state = FOLLOW_IDLE; /* the entry is off the ring: a pass must find it */
 			return r;

@@ -54,7 +54,7 @@ static void follow_attach(struct follow *f)
 }
 
 /* Renews index and journal if both are asked for and there, else the journal. */
-static int follow_renew(struct follow *f, bool whole, uint64_t seq, bool *ret_whole)
+static int follow_renew(struct follow *f, bool whole, bool *ret_whole)
 {
 	int r = AGAIN;
 
@@ -70,12 +70,11 @@ static int follow_renew(struct follow *f, bool whole, uint64_t seq, bool *ret_wh
 	if (r == 0 || r == ERR_SNAPSHOT_EXPIRED || (r < 0 && f->sync_owed))
 		return r;
 	err_ignore(r, "the log is followed, and the objects that are owed are read later");
-	if (!f->snapshot)
-		return snapshot_open_log(f->store, &f->snapshot);
-	return seq ? snapshot_renew_log_to(f->snapshot, seq) : snapshot_renew_log(f->snapshot);
+	return f->snapshot ? snapshot_renew_log(f->snapshot)
+			   : snapshot_open_log(f->store, &f->snapshot);
 }
 
-int follow_take_snapshot(struct follow *f, bool whole, uint64_t seq)
+int follow_take_snapshot(struct follow *f, bool whole)
 {
 	int r = follow_release(f);
 
@@ -84,7 +83,7 @@ int follow_take_snapshot(struct follow *f, bool whole, uint64_t seq)
 	follow_attach(f);
 	if (f->taken)
 		taken_look(f->taken);
-	r = follow_renew(f, whole, seq, &f->whole);
+	r = follow_renew(f, whole, &f->whole);
 	if (r != 0)
 		return r;
 	f->held = true;
@@ -211,7 +210,7 @@ int follow_begin_pass(struct follow *f, struct follow_item *ret_item)
 	if (f->ring)
 		f->ring_seq = ring_to_tail(f->ring);
 	f->awaits_index = false;
-	int r = follow_take_snapshot(f, follow_owes_objects(f), 0);
+	int r = follow_take_snapshot(f, follow_owes_objects(f));
 
 	if (r != 0)
 		return r;

@@ -233,12 +233,6 @@ static int snapshot_take(struct snapshot *s)
 	return AGAIN;
 }
 
-static void snapshot_show_log(struct snapshot *s)
-{
-	s->part = SNAPSHOT_LOG;
-	s->taken_ns = proc_monotonic_ns();
-}
-
 static int snapshot_take_log(struct snapshot *s)
 {
 	for (int superseded = 0;; superseded++) {
@@ -260,7 +254,8 @@ static int snapshot_take_log(struct snapshot *s)
 			return err_add(r, "taking a snapshot of the journal");
 		err_ignore(r, "the pair that CURRENT names is opened");
 	}
-	snapshot_show_log(s);
+	s->part = SNAPSHOT_LOG;
+	s->taken_ns = proc_monotonic_ns();
 	return 0;
 }
 
@@ -305,22 +300,6 @@ int snapshot_renew_log(struct snapshot *snapshot)
 	int r = snapshot_reset(snapshot);
 
 	return r < 0 ? r : snapshot_take_log(snapshot);
-}
-
-int snapshot_renew_log_to(struct snapshot *snapshot, uint64_t seq)
-{
-	int r = snapshot_reset(snapshot);
-
-	if (r < 0 || !snapshot->pair || store_is_copy(snapshot->store))
-		return r < 0 ? r : snapshot_take_log(snapshot);
-	r = snapshot_begin_log(snapshot);
-	if (r >= 0 && snapshot->journal.next_seq > seq) {
-		snapshot_show_log(snapshot);
-		return 0;
-	}
-	err_ignore(r < 0 ? r : 0, "the journal that CURRENT names is read instead");
-	snapshot_reset_txns(snapshot);
-	return snapshot_take_log(snapshot);
 }
 
 static bool snapshot_is_given_up(const struct snapshot *s)

@@ -78,9 +78,6 @@ int snapshot_renew_at(
  * one. Returns as above; AGAIN: no index has named a journal yet. */
 int snapshot_open_log(struct store *store, struct snapshot **ret_snapshot);
 int snapshot_renew_log(struct snapshot *snapshot);
-/* Likewise, for a caller with a seq of the same journal: does not examine CURRENT (two system
- * calls) while the open file has SEQ. */
-int snapshot_renew_log_to(struct snapshot *snapshot, uint64_t seq);
 /* Ends the transactions, keeps the slots. ERR_SNAPSHOT_EXPIRED: data read may be wrong, of a copy,
  * or of files given up (replaced.h). */
 int snapshot_reset(struct snapshot *snapshot);

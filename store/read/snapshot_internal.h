@@ -40,11 +40,6 @@ struct store {
 	unsigned forks; /* forks_count() when it was opened */
 	struct store_pair *pair;
 	struct store_identity index_current, journal_current;
-	bool opening; /* a thread opens a pair, without the lock; others wait for it if they need
-			 one */
-	pthread_cond_t opened;
-	int open_result; /* of the last attempt */
-	struct err_kept open_error;
 	uint64_t checked_ns, reopened_ns;
 	char mismatch[STORE_MISMATCH_SIZE]; /* why the last index and journal did not match */
 	/* time of the first failure to open the current pair; 0: it did not fail */

@@ -101,10 +101,8 @@ bool store_is_written(const struct home *home)
 	return home_role_holder(home, HOME_REFLECTOR) || home_role_holder(home, HOME_PROCESSOR);
 }
 
-/*
- * Opens the current pair unless it is open. The caller holds store->lock, released meanwhile so
- * that other threads go on reading from the open pair. Only one thread opens at a time.
- */
+/* Opens the current pair unless it is open. The caller holds store->lock: other threads wait, some
+ * milliseconds, when CURRENT has changed. */
 static int store_open_current(struct store *store, bool force)
 {
 	/* The identities first: a later change of CURRENT is seen the next time. */
@@ -127,13 +125,8 @@ static int store_open_current(struct store *store, bool force)
 	if (store->pair && !force && store_same_identity(&index_current, &store->index_current) &&
 		store_same_identity(&journal_current, &store->journal_current))
 		return 0;
-	struct store_pair *pair = NULL;
-	store->opening = true;
-	(void)pthread_mutex_unlock(&store->lock);
+	CLEANUP(store_close_pair) struct store_pair *pair = NULL;
 	int r = store_open_pair(store->home, &pair);
-	(void)pthread_mutex_lock(&store->lock);
-	store->opening = false;
-	store->open_result = r;
 	if (r == 0)
 		store->copy = !env_is_pinned(index_env(pair->index)) ||
 			      !env_is_pinned(journal_env(pair->journal));
@@ -145,16 +138,11 @@ static int store_open_current(struct store *store, bool force)
 				"the store '%s' was opened just when its daemons began to use it: "
 				"try again",
 				home_path(store->home));
-		store->open_result = r;
 	}
-	if (r < 0 && pair)
-		store_unref_pair(&pair);
-	err_keep(&store->open_error);
-	(void)pthread_cond_broadcast(&store->opened); /* can't fail */
 	if (r != 0)
 		return r;
 	store_unref_pair(&store->pair);
-	store->pair = pair;
+	store->pair = TAKE(pair);
 	store->index_current = index_current;
 	store->journal_current = journal_current;
 	return 0;
@@ -187,10 +175,8 @@ void store_unref(struct store *store)
 	if (!last)
 		return;
 	home_close(&store->home);
-	if (!forked) { /* else it waits for the parent's threads */
-		(void)pthread_cond_destroy(&store->opened);
+	if (!forked)
 		(void)pthread_mutex_destroy(&store->lock);
-	}
 	store->magic = 0;
 	free(store);
 }
@@ -213,8 +199,7 @@ int store_open(const char *directory, const struct store_options *options, struc
 	store->magic = STORE_MAGIC;
 	store->refs = 1;
 	store->forks = forks_count();
-	(void)pthread_mutex_init(&store->lock, NULL);  /* a default one cannot fail on Linux */
-	(void)pthread_cond_init(&store->opened, NULL); /* likewise */
+	(void)pthread_mutex_init(&store->lock, NULL); /* a default one cannot fail on Linux */
 	if (options)
 		store->options = *options;
 	how.unchecked = store->options.unchecked;
@@ -283,20 +268,6 @@ static int store_check_current(struct store *store, bool force)
 	if (!force && store->pair && !store->failing_ns &&
 		proc_monotonic_ns() - store->checked_ns < CURRENT_CHECK_NS)
 		return 0;
-	if (store->opening) {
-		bool is_fresh =
-			!store->failing_ns || proc_monotonic_ns() - store->failing_ns < FAILING_NS;
-
-		if (store->pair && is_fresh && !force)
-			return 0;
-		/* Wait for the opening thread; it waits for no other process. */
-		while (store->opening)
-			(void)pthread_cond_wait(
-				&store->opened, &store->lock); /* fails for no lock of ours */
-		if (store->open_result < 0)
-			err_restore(&store->open_error);
-		return store->open_result;
-	}
 	int r;
 	if (store->copy && store_is_written(store->home)) {
 		r = home_check_all_pins(store->home);
@@ -335,21 +306,19 @@ int store_join(
 	return 0;
 }
 
-/* The current pair can't be opened. Returns 0 if the open journal may be followed meanwhile,
- * because the reflector still writes it; or the failure. The caller holds store->lock. */
-static int store_follow_open_journal(struct store *store)
+/* Returns whether the open journal may be followed although the current pair can't be opened:
+ * the reflector still writes it, or did so a moment ago. The caller holds store->lock. */
+static bool store_may_follow(struct store *store)
 {
-	int r = journal_check(store->pair->journal, store->home);
+	struct err_kept failure;
 
-	if (r == 0 || proc_monotonic_ns() - store->failing_ns < FAILING_NS) {
-		err_ignore(r, "the open journal is followed for a moment longer");
-		return 0;
-	}
-	if (store->open_result < 0) {
-		err_restore(&store->open_error);
-		r = store->open_result;
-	}
-	return r;
+	if (!store->pair || store->copy)
+		return false;
+	err_keep(&failure);
+	bool result = journal_check(store->pair->journal, store->home) == 0 ||
+		      proc_monotonic_ns() - store->failing_ns < FAILING_NS;
+	err_restore(&failure);
+	return result;
 }
 
 int store_join_log(struct store *store, struct store_pair *held, struct store_pair **ret_pair)
@@ -358,12 +327,12 @@ int store_join_log(struct store *store, struct store_pair *held, struct store_pa
 
 	(void)pthread_mutex_lock(&store->lock);
 	uint64_t pause = store->failing_ns && !store->copy ? LOG_CHECK_NS : CURRENT_CHECK_NS;
-	bool fresh = store->pair && proc_monotonic_ns() - store->checked_ns < pause;
-	/* Does not wait for a thread opening the next pair: this one serves until then. */
-	if (!fresh && (!store->pair || !store->opening))
+	if (!store->pair || proc_monotonic_ns() - store->checked_ns >= pause)
 		r = store_check_current(store, false);
-	if (store->pair && store->failing_ns && !store->copy)
-		r = store_follow_open_journal(store);
+	if (r < 0 && store_may_follow(store)) {
+		err_ignore(r, "the open journal is followed meanwhile");
+		r = 0;
+	}
 	bool usable = store->pair && r >= 0;
 	if (usable && store->pair != held)
 		store->pair->refs++;

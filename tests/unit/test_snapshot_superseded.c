@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Snapshots of the journal alone, for a caller with a record's seq (a follower with a ring's
- * entry). */
+/* First snapshots of a store with a journal replaced since it was opened. */
 #include "store/read/snapshot.h"
 
 #include <dirent.h>
@@ -25,17 +24,6 @@ int clock_gettime(clockid_t id, struct timespec *ret_time)
 	return 0;
 }
 
-static void open_log(void)
-{
-	set_up();
-	(void)small_store_put(&s, "web/a", "n1", 3000);
-	small_store_take(&s);
-	OK(store_open(s.path, NULL, &store));
-	OK(snapshot_open_log(store, &snapshot));
-}
-
-TestSuite(snapshot_log, .init = open_log, .fini = tear_down, .timeout = 60);
-
 static void compact(void)
 {
 	struct journal_copy_options options = {.to = s.home, .from = s.journal};
@@ -45,52 +33,6 @@ static void compact(void)
 	while (journal_copy_slice(copy, 1 << 20) == AGAIN)
 		;
 	OK(journal_copy_end(copy, s.journal));
-}
-
-/* The version SEQ as the snapshot sees it. */
-static int version(uint64_t seq)
-{
-	struct record record;
-
-	return snapshot_version(snapshot, seq, &record);
-}
-
-Test(snapshot_log, shows_the_record_that_the_caller_knows_of)
-{
-	uint64_t known = small_store_put(&s, "web/a", "n2", 3000);
-
-	cr_assert_eq(version(known), NOT_FOUND);
-	OK(snapshot_renew_log_to(snapshot, known));
-	cr_assert_eq(version(known), FOUND);
-	cr_assert_geq(snapshot_last(snapshot), known);
-}
-
-Test(snapshot_log, examines_current_only_if_the_open_file_lacks_the_record)
-{
-	uint64_t known = small_store_put(&s, "web/a", "n2", 3000);
-
-	store->checked_ns = 1; /* long ago */
-	OK(snapshot_renew_log_to(snapshot, known));
-	cr_assert_eq(store->checked_ns, 1);
-	OK(snapshot_renew_log_to(snapshot, known + 1));
-	cr_assert_gt(store->checked_ns, 1);
-}
-
-Test(snapshot_log, finds_a_record_that_only_the_compacted_journal_has)
-{
-	const struct store_pair *before = snapshot->pair;
-	uint64_t old = small_store_put(&s, "web/a", "n2", 3000);
-
-	compact();
-	uint64_t known = small_store_put(&s, "web/a", "n3", 3000);
-	store->checked_ns = 1;
-	OK(snapshot_renew_log_to(snapshot, old));
-	cr_assert_eq(snapshot->pair, before, "the file that was left has this one");
-	cr_assert_eq(version(known), NOT_FOUND);
-	OK(snapshot_renew_log_to(snapshot, known));
-	cr_assert_neq(snapshot->pair, before);
-	cr_assert_eq(version(old), FOUND);
-	cr_assert_eq(version(known), FOUND);
 }
 
 /* Starts a new epoch on the journal's page, as a new writer does: readers look for their pin files
