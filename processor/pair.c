@@ -170,19 +170,6 @@ static void pair_remove_leftovers(const struct processor *p)
 	err_ignore(r, "the next build of an index removes them");
 }
 
-/* Makes the reflector begin another journal: an index is built from the journal alone. Returns
- * ERR_CORRUPT. */
-static int pair_note_damage(const struct processor *p)
-{
-	struct err_kept kept;
-
-	err_keep(&kept);
-	err_ignore(journal_note_damage(p->home, kept.text), "the next attempt notes it");
-	err_restore(&kept);
-	return err_say(ERR_CORRUPT, "%s; the reflector begins another journal, and lists all",
-		err_text(ERR_CORRUPT));
-}
-
 /* Opens the index of CURRENT, or builds one. */
 static int pair_open_index(struct pair *pair, const char *rebuild_reason)
 {
@@ -202,8 +189,13 @@ static int pair_open_index(struct pair *pair, const char *rebuild_reason)
 		LOG(index_building, .reason = reason);
 	stats_set_state(p->stats, "building the index");
 	r = rebuild(p, pair->journal, &options, &pair->index);
+	if (r == ERR_CORRUPT) { /* an index is built from the journal alone */
+		r = journal_note_damage(p->home);
+		return err_say(
+			r, "%s; the reflector begins another journal, and lists all", err_text(r));
+	}
 	if (r < 0)
-		return r == ERR_CORRUPT ? pair_note_damage(p) : r;
+		return r;
 	LOG(index_built, .generation = index_generation(pair->index));
 	return 0;
 }

@@ -21,15 +21,13 @@ static void run_note_damage(const struct config *config)
 {
 	CLEANUP(home_close) struct home *home = NULL;
 	struct err_kept kept;
-	char sentence[512];
 
-	(void)snprintf(sentence, sizeof(sentence), "%s", err_text(ERR_CORRUPT));
 	err_keep(&kept);
 	int r = home_open(config->store, &(struct home_options){0}, &home);
-	if (r == 0)
-		r = journal_note_damage(home, sentence);
 	err_ignore(r, "the next start may note it");
 	err_restore(&kept);
+	if (r == 0)
+		(void)journal_note_damage(home); /* the caller has the error */
 }
 
 /* Opens the status page of an existing store: a daemon unable to run makes none. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/record/trimming.h"
 
-#include <stdio.h>
-
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
@@ -68,15 +66,6 @@ void trimming_plan(struct trimming *trimming, uint64_t list_begin, bool pressed)
 		retention_goal(trimming->retention, list_begin, pressed, &trimming->goal) == 0;
 }
 
-static void trimming_note_damage(struct trimming *trimming)
-{
-	char sentence[ERR_TEXT_MAX];
-
-	(void)snprintf(sentence, sizeof(sentence), "%s", err_text(ERR_CORRUPT));
-	err_ignore(journal_note_damage(trimming->home, sentence), "the next reader notes it");
-	trimming->due_ns = trimming->soon_ns = UINT64_MAX;
-}
-
 void trimming_slice(struct trimming *trimming, bool quiet)
 {
 	uint64_t trimmed = 0;
@@ -91,6 +80,8 @@ void trimming_slice(struct trimming *trimming, bool quiet)
 	trimming->running = false;
 	if (r < 0 && !quiet)
 		LOG(journal_trim_failed, .error = err_text(r));
-	if (r == ERR_CORRUPT) /* the loop gives the journal up */
-		trimming_note_damage(trimming);
+	if (r != ERR_CORRUPT)
+		return;
+	err_ignore(journal_note_damage(trimming->home), "the loop gives the journal up");
+	trimming->due_ns = trimming->soon_ns = UINT64_MAX;
 }

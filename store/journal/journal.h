@@ -194,9 +194,9 @@ struct journal_options {
 int journal_open_write(struct home *home, const struct journal_options *options, char reason[256],
 	struct journal **ret_journal);
 
-/* Stores a daemon's report of damage beside the journal. The reflector ends then, and its next
- * journal_open_write() makes another one. Returns: 0; errors. */
-int journal_note_damage(struct home *home, const char *sentence);
+/* Stores the sentence of damage just met beside the journal. The reflector ends then, and its next
+ * journal_open_write() makes another one. Returns ERR_CORRUPT, with the sentence. */
+int journal_note_damage(struct home *home);
 
 /* Begins a new, empty journal of a new uuid in place of this one (another cluster). The old one
  * stays for readers while the current index belongs to it. -ENOSPC: no room for both

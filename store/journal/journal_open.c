@@ -187,9 +187,15 @@ int journal_open_write(struct home *home, const struct journal_options *options,
 	return 0;
 }
 
-int journal_note_damage(struct home *home, const char *sentence)
+int journal_note_damage(struct home *home)
 {
-	return generation_note_damage(home_journal_fd(home), sentence);
+	struct err_kept kept;
+
+	err_keep(&kept);
+	int r = generation_note_damage(home_journal_fd(home), kept.text);
+	err_ignore(r, "who meets it next notes it");
+	err_restore(&kept);
+	return kept.code;
 }
 
 int journal_begin_anew(
