@@ -15,7 +15,6 @@
 #include "store/journal/journal_record.h"
 
 #define SALVAGE_MAGIC 0x6b1e0e0bu
-#define GAPS_SHOWN    5 /* in the sentence */
 
 struct found_record {
 	uint64_t seq;
@@ -254,60 +253,19 @@ size_t salvage_records(const struct salvage *salvage)
 
 /* ---- the sentence ------------------------------------------------------- */
 
-struct gaps {
-	struct buf text;
-	uint64_t before; /* the last seq looked at */
-	uint64_t missing;
-	unsigned n;
-};
-
-/* Enters the seqs missing between the last one and SEQ. */
-static void gaps_add(struct gaps *gaps, uint64_t seq)
-{
-	uint64_t first = gaps->before + 1;
-
-	gaps->before = seq;
-	if (seq == first)
-		return;
-	gaps->missing += seq - first;
-	if (++gaps->n > GAPS_SHOWN)
-		return;
-	buf_printf(&gaps->text, "%s%" PRIu64, gaps->n > 1 ? ", " : "", first);
-	if (seq - first > 1)
-		buf_printf(&gaps->text, " to %" PRIu64, seq - 1);
-}
-
-/* Above the horizon the journal has every seq. */
-static void salvage_find_gaps(const struct salvage *s, struct gaps *gaps)
-{
-	gaps->before = s->meta.horizon;
-	for (size_t i = ARRAY_PLACE(s->records, s->n_records, .seq, gaps->before + 1);
-		i < s->n_records; i++)
-		gaps_add(gaps, s->records[i].seq);
-	if (gaps->before < s->meta.next_seq)
-		gaps_add(gaps, s->meta.next_seq);
-	if (gaps->n > GAPS_SHOWN)
-		buf_str(&gaps->text, ", ...");
-}
-
 void salvage_describe(const struct salvage *salvage, char text[SALVAGE_TEXT_SIZE])
 {
-	struct gaps gaps = {.text = BUF_INIT};
-
 	CHECK_OBJ(salvage, SALVAGE_MAGIC);
-	const struct found_record *first = &salvage->records[0],
-				  *last = &salvage->records[salvage->n_records - 1];
-	int n = snprintf(text, SALVAGE_TEXT_SIZE,
+	size_t n = salvage->n_records,
+	       below = ARRAY_PLACE(salvage->records, n, .seq, salvage->meta.horizon + 1);
+	/* Above the horizon the journal has every seq. */
+	uint64_t history = salvage->meta.next_seq - 1 - salvage->meta.horizon;
+	int size = snprintf(text, SALVAGE_TEXT_SIZE,
 		"%zu records were found in its pages by their checksums, events %" PRIu64
 		" to %" PRIu64,
-		salvage->n_records, first->seq, last->seq);
-	if (!salvage->has_meta || n < 0 || n >= SALVAGE_TEXT_SIZE)
-		return;
-	salvage_find_gaps(salvage, &gaps);
-	if (gaps.missing && !buf_error(&gaps.text))
-		(void)snprintf(text + n, SALVAGE_TEXT_SIZE - (size_t)n,
-			"; %" PRIu64 " of the history after event %" PRIu64 " %s missing: %.*s",
-			gaps.missing, salvage->meta.horizon, gaps.missing == 1 ? "is" : "are",
-			BYTES_ARG(buf_bytes(&gaps.text)));
-	buf_release(&gaps.text);
+		n, salvage->records[0].seq, salvage->records[n - 1].seq);
+	if (salvage->has_meta && n - below < history)
+		(void)snprintf(text + size, SALVAGE_TEXT_SIZE - (size_t)size,
+			"; missing of the history after event %" PRIu64 ": %" PRIu64,
+			salvage->meta.horizon, history - (n - below));
 }

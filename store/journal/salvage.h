@@ -37,9 +37,9 @@ int salvage_each_record(const struct salvage *salvage, uint64_t from, uint64_t t
 	salvage_record_fn *fn, void *arg);
 size_t salvage_records(const struct salvage *salvage); /* how many */
 
-/* Writes a sentence without full stop into TEXT: the number of records found, and the missing seqs
- * of the history. */
-#define SALVAGE_TEXT_SIZE 512
+/* Writes a sentence without full stop into TEXT: the number of records found, and of those missing
+ * in the history. */
+#define SALVAGE_TEXT_SIZE 256
 void salvage_describe(const struct salvage *salvage, char text[SALVAGE_TEXT_SIZE]);
 
 #endif

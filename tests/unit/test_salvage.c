@@ -147,9 +147,10 @@ Test(salvage, all_records_are_found_without_the_trees)
 	free(file.bytes);
 }
 
-Test(salvage, what_is_missing_is_named)
+Test(salvage, what_is_missing_is_counted)
 {
 	uint64_t last = make();
+	static const char wanted[] = "; missing of the history after event 0: 5";
 	struct file file = read_file();
 	uint8_t record[RECORD_HEADER];
 	char text[SALVAGE_TEXT_SIZE];
@@ -165,9 +166,6 @@ Test(salvage, what_is_missing_is_named)
 	write_file(&file);
 	struct salvage *salvage = open_salvage();
 	salvage_describe(salvage, text);
-	char wanted[128];
-	(void)snprintf(wanted, sizeof(wanted),
-		"; 5 of the history after event 0 are missing: 5, 10 to 12, %u", (unsigned)last);
 	cr_expect(
 		strstr(text, wanted) && strlen(strstr(text, wanted)) == strlen(wanted), "%s", text);
 	salvage_close(&salvage);
