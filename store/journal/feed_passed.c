@@ -53,23 +53,12 @@ int journal_set_passed(struct journal *journal, uint32_t feed, const struct feed
 	return r < 0 ? journal->error = r : 0;
 }
 
-static int passed_read_object(const struct value *map, struct passed_object *ret_object)
+static struct bytes passed_text(const struct value *map, struct bytes key)
 {
 	struct value item;
-	int r = value_find(map, BYTES_LIT("name"), &item);
 
-	*ret_object = (struct passed_object){.limit = 0};
-	if (r == FOUND && item.type == VALUE_STRING)
-		ret_object->name = item.text;
-	if (r >= 0)
-		r = value_find(map, BYTES_LIT("why"), &item);
-	if (r == FOUND && item.type == VALUE_STRING)
-		ret_object->why = item.text;
-	if (r >= 0)
-		r = value_find(map, BYTES_LIT("limit"), &item);
-	if (r == FOUND && item.type == VALUE_UINT)
-		ret_object->limit = item.u.u;
-	return r < 0 ? r : 0;
+	return value_find(map, key, &item) == FOUND && item.type == VALUE_STRING ? item.text
+										 : BYTES_NONE;
 }
 
 /* A missing member, or one of another type, is empty: it is only told to people. */
@@ -91,10 +80,13 @@ static int passed_read(struct bytes stored, struct feed_passed *ret_passed)
 	value_iter_init(&iter, &item);
 	while (ret_passed->n < FEED_PASSED_MAX &&
 		(r = value_iter_next(&iter, &key, &object)) == FOUND) {
-		r = passed_read_object(&object, &ret_passed->objects[ret_passed->n]);
-		if (r < 0)
-			break;
-		ret_passed->n++;
+		bool limited = value_find(&object, BYTES_LIT("limit"), &item) == FOUND &&
+			       item.type == VALUE_UINT;
+
+		ret_passed->objects[ret_passed->n++] =
+			(struct passed_object){.name = passed_text(&object, BYTES_LIT("name")),
+				.why = passed_text(&object, BYTES_LIT("why")),
+				.limit = limited ? item.u.u : 0};
 	}
 	return r < 0 ? r : FOUND;
 }
