@@ -38,8 +38,7 @@ bool catalogue_copy_name(struct bytes text, char *ret_text, size_t size)
 	return true;
 }
 
-/* Returns: a text member, "" when there is no such text. */
-static struct bytes catalogue_text(const struct value *map, const char *key)
+struct bytes catalogue_text(const struct value *map, const char *key)
 {
 	struct value item;
 

@@ -86,6 +86,8 @@ int catalogue_find(
 bool catalogue_copy_name(struct bytes text, char *ret_text, size_t size);
 
 struct value;
+/* Returns the text KEY of MAP, borrowed; "" if there is none. */
+struct bytes catalogue_text(const struct value *map, const char *key);
 /* Writes such names of MAP's list KEY, each with a blank after it, as far as they fit in ROOM.
  * Leaves ROOM as it is without a list. */
 void catalogue_read_words(const struct value *map, const char *key, char *room, size_t size);

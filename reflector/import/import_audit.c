@@ -10,6 +10,7 @@
 
 #include "common/err.h"
 #include "common/text/timestamp.h"
+#include "reflector/cluster/catalogue.h"
 
 struct audit_event {
 	struct value response;
@@ -17,31 +18,20 @@ struct audit_event {
 	struct import_deletion object; /* named by the event */
 };
 
-static void audit_text(const struct value *map, const char *key, struct bytes *ret_text)
-{
-	struct value item;
-
-	*ret_text = BYTES_NONE;
-	if (value_find(map, bytes_str(key), &item) == FOUND && item.type == VALUE_STRING)
-		*ret_text = item.text;
-}
-
 /* A dry run is asked for in the query, or in the options of a deletion. */
 static bool audit_is_dry_run(const struct value *root)
 {
 	static const char *const queries[] = {"?dryRun=", "&dryRun="};
+	struct bytes uri = catalogue_text(root, "requestURI");
 	struct value request, item;
-	struct bytes uri, kind;
 
-	audit_text(root, "requestURI", &uri);
 	for (size_t i = 0; i < 2; i++)
 		if (uri.size && memmem(uri.data, uri.size, queries[i], strlen(queries[i])))
 			return true;
 	if (value_find(root, BYTES_LIT("requestObject"), &request) != FOUND ||
 		request.type != VALUE_MAP)
 		return false;
-	audit_text(&request, "kind", &kind);
-	return bytes_equal(kind, BYTES_LIT("DeleteOptions")) &&
+	return bytes_equal(catalogue_text(&request, "kind"), BYTES_LIT("DeleteOptions")) &&
 	       value_find(&request, BYTES_LIT("dryRun"), &item) == FOUND &&
 	       item.type == VALUE_ARRAY && item.count;
 }
@@ -50,7 +40,7 @@ static bool audit_is_dry_run(const struct value *root)
 static bool audit_read(struct import *import, struct bytes body, struct audit_event *event)
 {
 	struct value root, item, code;
-	struct bytes stage, time, part = BYTES_NONE;
+	struct bytes part = BYTES_NONE;
 	int64_t ns;
 
 	*event = (struct audit_event){.verb = BYTES_NONE};
@@ -61,24 +51,23 @@ static bool audit_read(struct import *import, struct bytes body, struct audit_ev
 		value_find(&item, BYTES_LIT("code"), &code) != FOUND || code.type != VALUE_UINT ||
 		code.u.u < 200 || code.u.u > 299)
 		return false;
-	audit_text(&root, "stage", &stage);
-	audit_text(&root, "verb", &event->verb);
-	audit_text(&root, "stageTimestamp", &time);
+	event->verb = catalogue_text(&root, "verb");
 	if (value_find(&root, BYTES_LIT("impersonatedUser"), &item) == FOUND ||
 		value_find(&root, BYTES_LIT("user"), &item) == FOUND)
-		audit_text(&item, "username", &event->user);
+		event->user = catalogue_text(&item, "username");
 	if (value_find(&root, BYTES_LIT("objectRef"), &item) == FOUND) {
-		audit_text(&item, "apiGroup", &event->object.group);
-		audit_text(&item, "resource", &event->object.resource);
-		audit_text(&item, "namespace", &event->object.name_space);
-		audit_text(&item, "name", &event->object.name);
-		audit_text(&item, "subresource", &part);
+		event->object.group = catalogue_text(&item, "apiGroup");
+		event->object.resource = catalogue_text(&item, "resource");
+		event->object.name_space = catalogue_text(&item, "namespace");
+		event->object.name = catalogue_text(&item, "name");
+		part = catalogue_text(&item, "subresource");
 	}
 	event->object.user = event->user;
-	if (timestamp_parse(time, &ns) && ns > 0 && (uint64_t)ns > import->audit_ns)
+	if (timestamp_parse(catalogue_text(&root, "stageTimestamp"), &ns) && ns > 0 &&
+		(uint64_t)ns > import->audit_ns)
 		import->audit_ns = (uint64_t)ns;
 	/* A Scale has the name and version of its object, but not the object. */
-	return bytes_equal(stage, BYTES_LIT("ResponseComplete")) &&
+	return bytes_equal(catalogue_text(&root, "stage"), BYTES_LIT("ResponseComplete")) &&
 	       !bytes_equal(part, BYTES_LIT("scale")) &&
 	       !bytes_equal(event->verb, BYTES_LIT("get")) &&
 	       !bytes_equal(event->verb, BYTES_LIT("list")) &&
@@ -110,12 +99,12 @@ static bool audit_has_items(const struct value *map, const char *key)
 static bool audit_is_running_pod(const struct value *spec, const struct value *object)
 {
 	struct value status, seconds;
-	struct bytes node, phase = BYTES_NONE;
+	struct bytes phase = BYTES_NONE;
 
-	audit_text(spec, "nodeName", &node);
 	if (value_find(object, BYTES_LIT("status"), &status) == FOUND)
-		audit_text(&status, "phase", &phase);
-	return node.size && !bytes_equal(phase, BYTES_LIT("Succeeded")) &&
+		phase = catalogue_text(&status, "phase");
+	return catalogue_text(spec, "nodeName").size &&
+	       !bytes_equal(phase, BYTES_LIT("Succeeded")) &&
 	       !bytes_equal(phase, BYTES_LIT("Failed")) &&
 	       value_find(spec, BYTES_LIT("terminationGracePeriodSeconds"), &seconds) == FOUND &&
 	       seconds.type == VALUE_UINT && seconds.u.u;
@@ -174,17 +163,16 @@ int import_audit(struct import *import, struct bytes body)
 	struct audit_event event;
 	struct value items, item, details;
 	struct value_iter iter;
-	struct bytes kind, version;
 	int r = 0;
 
 	if (!audit_read(import, body, &event))
 		return 0;
-	audit_text(&event.response, "kind", &kind);
-	audit_text(&event.response, "apiVersion", &version);
+	struct bytes kind = catalogue_text(&event.response, "kind"),
+		     version = catalogue_text(&event.response, "apiVersion");
 	if (bytes_equal(event.verb, BYTES_LIT("delete")) &&
 		bytes_equal(kind, BYTES_LIT("Status"))) {
 		if (value_find(&event.response, BYTES_LIT("details"), &details) == FOUND)
-			audit_text(&details, "uid", &event.object.uid);
+			event.object.uid = catalogue_text(&details, "uid");
 		return import_delete(import, &event.object);
 	}
 	if (value_find(&event.response, BYTES_LIT("items"), &items) != FOUND)

@@ -146,10 +146,10 @@ static void feeds_resolve(const char *path, struct import_kind *kind)
 
 static void feeds_copy(const struct value *map, const char *key, char *room, size_t size)
 {
-	struct value text;
+	struct bytes text = catalogue_text(map, key);
 
-	if (value_find(map, bytes_str(key), &text) == FOUND && text.type == VALUE_STRING)
-		(void)catalogue_copy_name(text.text, room, size);
+	if (text.size)
+		(void)catalogue_copy_name(text, room, size);
 }
 
 static void feeds_copy_names(const struct value *map, struct import_kind *kind)
@@ -176,9 +176,9 @@ int import_take_discovery(struct import *import, struct bytes body)
 	char version[IMPORT_NAME] = "";
 	int r = value_read(body, &document);
 
-	if (r == 0 && value_find(&document, BYTES_LIT("groupVersion"), &item) == FOUND &&
-		item.type == VALUE_STRING && item.text.size < sizeof(version))
-		(void)snprintf(version, sizeof(version), "%.*s", BYTES_ARG(item.text));
+	struct bytes text = r == 0 ? catalogue_text(&document, "groupVersion") : BYTES_NONE;
+	if (text.size < sizeof(version))
+		(void)snprintf(version, sizeof(version), "%.*s", BYTES_ARG(text));
 	if (r == 0)
 		r = value_find(&document, BYTES_LIT("resources"), &resources);
 	if (r != FOUND)

@@ -57,7 +57,6 @@ int import_take_item(void *arg, struct bytes item, bool cut)
 	struct bytes kind, version;
 	int r = cut ? err_say(ERR_TOO_LARGE, "it is larger than %u MiB", LIST_ITEM_MAX >> 20) : 0;
 
-	import->file_objects++;
 	buf_reset(&import->body);
 	if (r == 0)
 		r = json_parse(import->parser, item, NULL, &import->body);
@@ -108,7 +107,6 @@ static int file_take_value(void *arg, const struct yaml_value *value)
 	struct file_input *input = arg;
 	struct import *import = input->import;
 
-	import->file_objects++;
 	import->line = value->line;
 	if (value->error == 0)
 		return import_object(import, value->body, value->kind, value->api_version);
@@ -152,7 +150,6 @@ int import_file(void *arg, const struct source_file *file)
 
 	input = (struct file_input){.import = import, .file = file};
 	import->file = file;
-	import->file_objects = 0;
 	import->line = 0;
 	while (r == 0 && n && input.size < PIECE) {
 		r = file->read(file->arg, input.piece + input.size, PIECE - input.size, &n);

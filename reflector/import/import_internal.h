@@ -67,7 +67,6 @@ struct import {
 
 	/* The file being read. */
 	const struct source_file *file;
-	uint64_t file_objects;
 	size_t line;  /* of the object; 0: unknown */
 	size_t lines; /* of JSON, before the piece */
 };

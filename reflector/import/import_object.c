@@ -23,39 +23,25 @@ struct import_identity {
 
 /* ---- identity ----------------------------------------------------------- */
 
-static int object_text(const struct value *map, const char *key, struct bytes *ret_text)
-{
-	struct value item;
-	int r = value_find(map, bytes_str(key), &item);
-
-	*ret_text = r == FOUND && item.type == VALUE_STRING ? item.text : BYTES_NONE;
-	return r < 0 ? r : 0;
-}
-
 static int object_identify(struct bytes body, struct import_identity *identity)
 {
-	struct value root, metadata;
+	struct value root, item;
 	int r = value_read(body, &root);
 
 	*identity = (struct import_identity){.has_metadata = false};
-	if (r == 0)
-		r = object_text(&root, "kind", &identity->kind);
-	if (r == 0)
-		r = object_text(&root, "apiVersion", &identity->api_version);
-	if (r == 0)
-		r = value_find(&root, BYTES_LIT("items"), &metadata);
-	identity->has_items = r == FOUND;
-	if (r >= 0)
-		r = value_find(&root, BYTES_LIT("metadata"), &metadata);
-	if (r != FOUND)
-		return r < 0 ? r : 0;
-	identity->has_metadata = metadata.type == VALUE_MAP;
-	r = object_text(&metadata, "name", &identity->name);
-	if (r == 0)
-		r = object_text(&metadata, "namespace", &identity->name_space);
-	if (r == 0)
-		r = object_text(&metadata, "uid", &identity->uid);
-	return r == 0 ? object_text(&metadata, "resourceVersion", &identity->rv) : r;
+	if (r < 0)
+		return r;
+	identity->kind = catalogue_text(&root, "kind");
+	identity->api_version = catalogue_text(&root, "apiVersion");
+	identity->has_items = value_find(&root, BYTES_LIT("items"), &item) == FOUND;
+	if (value_find(&root, BYTES_LIT("metadata"), &item) != FOUND || item.type != VALUE_MAP)
+		return 0;
+	identity->has_metadata = true;
+	identity->name = catalogue_text(&item, "name");
+	identity->name_space = catalogue_text(&item, "namespace");
+	identity->uid = catalogue_text(&item, "uid");
+	identity->rv = catalogue_text(&item, "resourceVersion");
+	return 0;
 }
 
 static bool object_is_list(struct bytes kind)
