@@ -144,21 +144,6 @@ def test_a_stopped_processor_shows_as_lag(simulator, store, filled):
 # ---- lost files ------------------------------------------------------------------------------------
 
 
-def test_a_new_runtime_directory_costs_no_list(simulator, store, filled):
-    """The daemons make rings and status pages again; the journal is in the store."""
-    for process in filled:
-        process.kill()
-    shutil.rmtree(store.runtime)
-    store.runtime.mkdir(mode=0o700)
-    change(simulator)
-    for process in filled:
-        process.start()
-    store.wait_equal(simulator, "pods")
-    change(simulator)
-    store.wait_equal(simulator, "pods")
-    assert lists(simulator) == 0
-
-
 @pytest.fixture
 def supervised(simulator, store):
     """`kinf run` with a live feed of pods; counters of requests are at 0."""
@@ -183,18 +168,6 @@ def files_of(store):
 def ended_for(supervisor):
     """The files and directories named in the daemons' logs as their reason to end."""
     return re.findall(r" error daemon_ended .*changed while in use \('([^']+)' was removed or replaced", supervisor.log)
-
-
-def test_daemons_end_with_75_when_the_runtime_directory_is_removed(simulator, store, filled):
-    remove_runtime(store)
-    for process in filled:
-        assert process.wait() == 75, process.tail()
-        assert re.search("/kinf-[0-9a-f]{16}' was removed or replaced.* started again", process.log), process.tail()
-    for process in filled:
-        process.start()
-    change(simulator)
-    store.wait_equal(simulator, "pods")
-    assert lists(simulator) == 0
 
 
 def test_long_readers_find_the_runtime_directory_that_daemons_made_again(simulator, store, supervised):

@@ -68,46 +68,6 @@ Test(index, a_new_definition_is_filled_in_slices_while_changes_go_on)
 	cr_assert_eq(fill.calls, 7);
 }
 
-struct unfilled {
-	unsigned calls, most;
-	uint64_t last;
-};
-
-static int count_unfilled(void *arg, const struct index_entry *entry)
-{
-	struct unfilled *unfilled = arg;
-
-	cr_assert_gt(entry->object, unfilled->last);
-	unfilled->last = entry->object;
-	return ++unfilled->calls < unfilled->most ? 0 : END;
-}
-
-Test(index, the_objects_of_the_next_slice_are_known_before_it)
-{
-	struct backfill fill = {0};
-	struct unfilled all = {.most = 9}, three = {.most = 3}, none = {.most = 9};
-	size_t n;
-
-	uint32_t d = fill.definition = define_late();
-
-	cr_assert_eq(index_backfill(rig.index, d, 1, key_as_term, &fill), AGAIN);
-	commit();
-	begin();
-	cr_assert_eq(index_each_unfilled(rig.index, d, 9, count_unfilled, &all, &n), 0);
-	cr_assert(all.calls == 5 && n == 5);
-	cr_assert_eq(index_each_unfilled(rig.index, d, 9, count_unfilled, &three, &n), 0);
-	cr_assert(three.calls == 3 && n == 3);
-	cr_assert_eq(index_each_unfilled(rig.index, d, 2, count_unfilled, &none, &n), 0);
-	cr_assert(none.calls == 2 && n == 2);
-	cr_assert_eq(index_backfill(rig.index, d, 9, key_as_term, &fill), 0);
-	commit();
-	begin();
-	none = (struct unfilled){.most = 9};
-	cr_assert_eq(index_each_unfilled(rig.index, d, 9, count_unfilled, &none, &n), 0);
-	cr_assert(none.calls == 0 && n == 0);
-	commit();
-}
-
 Test(index, a_definition_is_taken_out_in_slices_and_its_id_not_used_again)
 {
 	unsigned slices = 1;
