@@ -6,8 +6,8 @@
  * SIGBUS. LMDB makes the file as long as the map (64 GiB of hole) against it, and every copy
  * carries it. Here the file is about as long as its content (datafile_lengthen()), and the handler
  * of SIGBUS lengthens it and repeats the write. On a full disk memory replaces the page, LMDB's
- * call returns, and the transaction has failed (`lost`): it can only be aborted. Such a commit has
- * its meta page in memory as well; mapping_undo_commit() rolls LMDB back.
+ * call returns, and the transaction has failed (`lost`): it can only be aborted. A commit has the
+ * blocks of its pages already (mapping_allocate_commit()).
  *
  * Any other fault goes to the previous handler, which ends a daemon (common/daemon/faults.h): of a
  * block shared with a copy (cp --reflink) when the disk is full, for instance.
@@ -78,7 +78,8 @@ static void fault_pass_on(int number, siginfo_t *info, void *context)
 	(void)sigaction(number, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 }
 
-/* Replaces the map from the end of the file on by memory. Async-signal-safe. */
+/* Puts memory in place of the map beyond the end of the file: the write transaction has failed with
+ * ERROR, an errno. Async-signal-safe. */
 static bool fault_lose_rest(struct mapping *map, int error)
 {
 	uint64_t length = map->blocks.length;
@@ -92,33 +93,6 @@ static bool fault_lose_rest(struct mapping *map, int error)
 	return true;
 }
 
-/* Replaces the meta pages by memory with the same content. Async-signal-safe. */
-static bool fault_lose_metas(const struct mapping *map)
-{
-	size_t machine = (size_t)sysconf(_SC_PAGESIZE), bytes = 2 * (size_t)map->page_size;
-
-	bytes = (bytes + machine - 1) / machine * machine;
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (memory == MAP_FAILED)
-		return false;
-	if (pread(mapping_fd(map), memory, bytes, 0) >= (ssize_t)(2 * map->page_size) &&
-		mremap(memory, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
-			(void *)(uintptr_t)map->address) != MAP_FAILED)
-		return true;
-	(void)munmap(memory, bytes); /* ours, whole: can't fail */
-	return false;
-}
-
-bool mapping_lose_rest(struct mapping *map, int error)
-{
-	bool is_first = !map->lost;
-
-	/* LMDB does not know of this fault, and a commit writes a meta page last. Once: the pages
-	 * beside them may have changed since. */
-	return fault_lose_rest(map, error) && (!is_first || fault_lose_metas(map));
-}
-
 /* Makes a store at ADDRESS repeatable. Async-signal-safe. */
 static bool fault_mend(struct mapping *map, const uint8_t *address)
 {
@@ -128,7 +102,8 @@ static bool fault_mend(struct mapping *map, const uint8_t *address)
 		mapping_is_forked(map))
 		return false;
 	int error = datafile_lengthen(&map->blocks, mapping_fd(map), at + 1, map->map_bytes);
-	return !error || mapping_lose_rest(map, error);
+	/* In memory a commit would be none, and LMDB would not know it. */
+	return !error || (!map->is_committing && fault_lose_rest(map, error));
 }
 
 static void fault_handle(int number, siginfo_t *info, void *context)
@@ -211,16 +186,6 @@ static void fault_restore(struct mapping *map)
 		return;
 	__atomic_store_n(&map->lost, 0, __ATOMIC_RELAXED);
 	(void)madvise(memory, map->map_bytes, MADV_RANDOM); /* only saves time */
-}
-
-int mapping_undo_commit(struct mapping *map, uint64_t txn)
-{
-	int lost = map->lost;
-
-	fault_restore(map);
-	if (*map->newest == txn) /* else it wrote nothing */
-		*map->newest = txn - 1;
-	return lost;
 }
 
 void mapping_end_write(struct mapping *map)

@@ -39,6 +39,7 @@ struct mapping {
 	/* WRITEMAP, an errno: a part of the write transaction is in memory, for want of blocks.
 	 * Atomic, relaxed */
 	int lost;
+	bool is_committing; /* then nothing may be put into memory */
 	unsigned forks; /* forks_count() when it was opened; another number now: this is a child */
 	MDB_env *mdb;
 	MDB_dbi databases[ENV_DATABASES_MAX], main_db; /* MAIN_DB: the table of them */
@@ -66,11 +67,10 @@ struct mapping {
 	int page_fd;
 	/* readers from before its start may have pin files out of its sight: it reuses nothing */
 	bool is_blind;
-	MDB_txn *keeper;           /* has the slot in LMDB's table, with FLOOR */
-	volatile uint64_t *slot;   /* in lock.mdb */
-	volatile uint64_t *newest; /* likewise: LMDB's number of the newest transaction */
-	int lock_fd;               /* of lock.mdb: open as long as LMDB has the file open */
-	int own_page_fd;           /* of OWN_PAGE */
+	MDB_txn *keeper;         /* has the slot in LMDB's table, with FLOOR */
+	volatile uint64_t *slot; /* in lock.mdb */
+	int lock_fd;             /* of lock.mdb: open as long as LMDB has the file open */
+	int own_page_fd;         /* of OWN_PAGE */
 	/* the newest transaction after this writer's last commit, or when it opened the
 		 * file */
 	uint64_t ours;
@@ -185,8 +185,7 @@ int mapping_advance(struct mapping *map, bool must);
 uint64_t mapping_floor(const struct mapping *map);
 /* Makes a scan of the environment's pin files; NULL when it has no places. */
 int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan);
-/* Commits and publishes. HAS_WRITTEN: TXN becomes a state and gets a marker. Returns LMDB's code,
- * or an errno if the disk is full. */
+/* Commits and publishes. HAS_WRITTEN: TXN becomes a state and gets a marker. LMDB's code. */
 int mapping_commit(struct mapping *map, MDB_txn *txn, bool has_written);
 
 /* The reader's side. */
@@ -212,9 +211,8 @@ struct free_list {
 /* Returns the list of free pages of state TXN; false: a writer has made a newer state. The map's
  * address is known. */
 bool mapping_free_list(const struct mapping *map, uint64_t txn, struct free_list *ret_list);
-/* Checks the meta pages' sizes before LMDB opens the file, and WITH_MARKERS their markers; a writer
- * undoes an interrupted commit. Returns: 0, also without a file; ERR_CORRUPT; ERR_LOCKED: only a
- * writer can open it; errors of reading. */
+/* Checks the meta pages' sizes before LMDB opens the file, and WITH_MARKERS their markers. Returns:
+ * 0, also without a file; ERR_CORRUPT; errors of reading. */
 int mapping_check_metas(const struct mapping *map, bool with_markers);
 /* For a writer, before LMDB opens the file: lowers the size of the map in both meta pages to BYTES,
  * or to the file's content. Readers take this size as theirs, and LMDB itself only raises it. */
@@ -272,15 +270,9 @@ int mapping_open_short(struct mapping *map, unsigned flags, unsigned mode);
  * ERR_TOO_LARGE. */
 int mapping_watch_faults(struct mapping *map);
 void mapping_unwatch_faults(const struct mapping *map);
-/* Puts memory in place of the map beyond the end of the file, and of the meta pages: the write
- * transaction has failed with ERROR, an errno. Async-signal-safe. */
-bool mapping_lose_rest(struct mapping *map, int error);
 /* Returns: 0; ERR_MOVED: another program has written over the file since the last commit of this
  * process, its writer. */
 int mapping_check_ours(const struct mapping *map);
-/* Rolls LMDB back after a commit of TXN without its meta page in the file. Returns the lost error,
- * an errno. */
-int mapping_undo_commit(struct mapping *map, uint64_t txn);
 /* Gives back blocks unused by the last write transaction, and after a full disk the map's
  * memory. */
 void mapping_end_write(struct mapping *map);

@@ -11,10 +11,10 @@
  *     by field. While its number is T - 1, the state T is the newest, and the other page may lead
  *     to any table. A marker of T + 1 there may also come from a damaged newest number; with the
  *     number T - 1, and unless the pin page has T + 1 published, it counts as a killed commit.
- *   - Some compilers store the number before the root of the table. After a kill between the two, T
- *     + 1 leads to the table of T - 1. LMDB would read it, and reuse its pages as free ones. Here
- *     the next writer rolls back to T; without a writer the file can't be read until then.
  *   - LMDB itself restores the number, and not the root, after a disk error at a meta page.
+ *
+ * Some compilers store the number before the root of the table. A kill between these two stores
+ * counts as damage.
  *
  * The pin page may be missing (a copy), or of any age (after a power cut), but it never has a
  * commit before it was made.
@@ -49,6 +49,7 @@
 #define ADDRESSES (UINT64_C(1) << 47) /* of a process, on the supported machines */
 #define MARKER    "seal"
 #define TRIES_MAX 1000 /* while a writer commits */
+#define BAD_MAX   20   /* of them with damage: a writer was in the middle of a commit at first */
 
 struct meta {
 	uint64_t txn, root, marker;
@@ -60,10 +61,8 @@ struct meta {
 struct markers {
 	struct meta metas[2];
 	bool has_page;
-	uint64_t committed, began; /* of the pin page */
+	uint64_t committed; /* of the pin page */
 };
-
-enum verdict { SOUND, DAMAGED, KILLED_INSIDE };
 
 int mapping_mark_commit(const struct mapping *map, MDB_txn *txn)
 {
@@ -170,14 +169,12 @@ static int markers_read_page(const struct mapping *map, int fd, struct markers *
 	int r = pin_page_probe(directory, st.st_ino, &page);
 	markers->has_page = r == FOUND;
 	markers->committed = r == FOUND ? page.committed : 0;
-	markers->began = r == FOUND ? page.began : 0;
 	return r < 0 ? r : 0;
 }
 
 static bool markers_are_same(const struct markers *a, const struct markers *b)
 {
-	bool same =
-		a->has_page == b->has_page && a->committed == b->committed && a->began == b->began;
+	bool same = a->has_page == b->has_page && a->committed == b->committed;
 
 	for (int i = 0; i < 2; i++)
 		same &= a->metas[i].txn == b->metas[i].txn && a->metas[i].root == b->metas[i].root;
@@ -223,26 +220,20 @@ static const struct meta *markers_newest(const struct markers *markers)
 	return &markers->metas[markers->metas[1].txn > markers->metas[0].txn]; /* as LMDB chooses */
 }
 
-static enum verdict markers_judge(const struct markers *markers)
+/* Returns whether each meta page is of the state that it leads to. */
+static bool markers_are_sound(const struct markers *markers)
 {
 	const struct meta *newest = markers_newest(markers),
 			  *other = &markers->metas[newest == markers->metas];
 	uint64_t txn = newest->txn;
 
 	if (txn == 0 || newest->is_beyond) /* nothing was written; a cut file is reported as one */
-		return SOUND;
-	if (newest->has_marker && newest->marker == txn) {
-		bool was_newest = other->has_marker && other->marker == txn + 1;
-		bool is_killed =
-			other->txn == txn - 1 && !(markers->has_page && markers->committed > txn);
-		return was_newest && !is_killed ? DAMAGED : SOUND;
-	}
-	bool is_killed = markers->has_page ? markers->began == txn && markers->committed == txn - 1
-					   : newest->has_marker && newest->marker == txn - 2;
-	return is_killed && other->has_marker && other->marker == other->txn &&
-			       other->txn == txn - 1
-		       ? KILLED_INSIDE
-		       : DAMAGED;
+		return true;
+	if (!newest->has_marker || newest->marker != txn)
+		return false;
+	bool was_newest = other->has_marker && other->marker == txn + 1;
+	bool is_killed = other->txn == txn - 1 && !(markers->has_page && markers->committed > txn);
+	return !was_newest || is_killed;
 }
 
 static int markers_say_damage(const struct mapping *map, const struct markers *markers)
@@ -272,33 +263,6 @@ static int markers_open(const struct mapping *map, int flags)
 
 	(void)snprintf(path, sizeof(path), "%s/data.mdb", map->path);
 	return open(path, flags | O_CLOEXEC);
-}
-
-/* Writes a word of the meta page NUMBER. */
-static int markers_write(const struct mapping *map, int fd, unsigned number, uint32_t page_size,
-	unsigned at, uint64_t word, const char *what)
-{
-	uint8_t bytes[8];
-
-	le64_put(bytes, word);
-	errno = EIO; /* of a short write */
-	if (pwrite(fd, bytes, sizeof(bytes), (off_t)number * page_size + at) !=
-		(ssize_t)sizeof(bytes))
-		return err_set(-errno, "%s '%s/data.mdb'", what, map->path);
-	return 0;
-}
-
-/* Rolls an interrupted commit back to the txn id of the meta page before it. */
-static int markers_undo_killed(
-	const struct mapping *map, uint32_t page_size, const struct markers *markers)
-{
-	const struct meta *newest = markers_newest(markers);
-	static const char what[] = "undoing the last commit to";
-	AUTO_FD int fd = markers_open(map, O_RDWR);
-
-	return fd < 0 ? err_set(-errno, "%s '%s/data.mdb'", what, map->path)
-		      : markers_write(map, fd, newest == &markers->metas[1], page_size, META_TXN,
-				newest->txn - 2, what);
 }
 
 /* Reads the page size. Returns: FOUND; NOT_FOUND: there is no file, or a short one, as LMDB
@@ -332,9 +296,9 @@ static int markers_read_sizes(const struct mapping *map, int fd, uint32_t *ret_p
 
 int mapping_check_metas(const struct mapping *map, bool with_markers)
 {
-	enum verdict verdict = SOUND;
 	struct markers markers;
 	uint32_t page_size;
+	bool is_sound = true;
 	AUTO_FD int fd = markers_open(map, O_RDONLY);
 
 	if (fd < 0)
@@ -342,25 +306,15 @@ int mapping_check_metas(const struct mapping *map, bool with_markers)
 	int r = markers_read_sizes(map, fd, &page_size);
 	if (r != FOUND || !with_markers)
 		return r < 0 ? r : 0;
-	for (int i = 0; i < TRIES_MAX; i++) {
+	for (int i = 0, bad = 0; i < TRIES_MAX; i++) {
 		markers = (struct markers){.has_page = false};
 		r = markers_read(map, fd, page_size, &markers);
-		verdict = r == 0 ? markers_judge(&markers) : SOUND;
-		/* A writer may only be in the middle of a commit. */
-		if (r != AGAIN && (verdict != KILLED_INSIDE || map->mode == ENV_WRITE))
+		is_sound = r != 0 || markers_are_sound(&markers);
+		if (r != AGAIN && (is_sound || map->mode == ENV_WRITE || ++bad == BAD_MAX))
 			break;
 		(void)sched_yield(); /* has no error */
 	}
-	if (r < 0)
-		return r;
-	if (verdict == KILLED_INSIDE)
-		return map->mode == ENV_WRITE
-			       ? markers_undo_killed(map, page_size, &markers)
-			       : err_say(ERR_LOCKED,
-					 "'%s' can't be read, because its daemon was killed in the "
-					 "middle of a commit: start the daemons, which undo it",
-					 map->path);
-	return verdict == DAMAGED ? markers_say_damage(map, &markers) : 0;
+	return r < 0 ? r : is_sound ? 0 : markers_say_damage(map, &markers);
 }
 
 int mapping_lower_size(const struct mapping *map, uint64_t bytes)
@@ -380,9 +334,12 @@ int mapping_lower_size(const struct mapping *map, uint64_t bytes)
 			return read;
 		uint64_t least = (le64_get(meta + META_LAST) + 1) * page_size,
 			 size = bytes > least ? bytes : least;
-		if (le64_get(meta + META_MAP) > size)
-			r = markers_write(
-				map, fd, i, page_size, META_MAP, size, "lowering the map of");
+		bool is_larger = le64_get(meta + META_MAP) > size;
+		le64_put(meta + META_MAP, size);
+		errno = EIO; /* of a short write */
+		if (is_larger &&
+			pwrite(fd, meta + META_MAP, 8, (off_t)i * page_size + META_MAP) != 8)
+			r = err_set(-errno, "lowering the map of '%s/data.mdb'", map->path);
 	}
 	return r < 0 ? r : 0;
 }

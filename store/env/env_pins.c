@@ -19,7 +19,6 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/failpoint.h"
 #include "common/proc.h"
 #include "common/text/shell_word.h"
 
@@ -32,9 +31,8 @@
 #define GROWN_BYTES  (64u << 10)
 #define SCAN_SHARE   20
 /* a writer with a commit unpublished for so long is stopped or dead */
-#define STALLED_NS      5000000u
-#define SPINS           64
-#define LOCK_HEAD_WORDS 16 /* of lock.mdb, before the slots */
+#define STALLED_NS 5000000u
+#define SPINS      64
 /* a reader without a pin file is reported after holding everything for so long */
 #define HELD_NS 60000000000u
 /* no order of steps keeps a reader from a snapshot for so long */
@@ -111,28 +109,10 @@ static int mapping_find_lock(
 		"'/proc/self/maps' does not list '%s/lock.mdb': mount /proc", map->path);
 }
 
-/* Returns true if WORD, in lock.mdb, is the number of the newest transaction: snapshots show it. */
-static bool mapping_is_newest(struct mapping *map, volatile uint64_t *word, uint64_t txn)
-{
-	bool is_newest = false;
-
-	if (*word != txn)
-		return false;
-	mdb_txn_reset(map->keeper);
-	*word = txn + 2; /* shows the same of both meta pages */
-	if (mdb_txn_renew(map->keeper) == 0) {
-		is_newest = mdb_txn_id(map->keeper) == txn + 2;
-		mdb_txn_reset(map->keeper);
-	}
-	*word = txn;
-	return mdb_txn_renew(map->keeper) == 0 && is_newest;
-}
-
 /*
- * Finds two words in lock.mdb by their content. The keeper's slot: the number of its transaction,
- * its process, its thread. A starting writer must set it to an older transaction; LMDB's interface
- * only lists slots, and its list must show the change. And the number of the newest transaction,
- * for mapping_undo_commit(): a snapshot must show the change. If not, this LMDB has another table.
+ * Finds the keeper's slot in lock.mdb by its content: the number of its transaction, its process,
+ * its thread. A starting writer must set it to an older transaction. LMDB's interface only lists
+ * slots, and its list must show the change: if not, this LMDB has another table.
  */
 static int mapping_find_slot(struct mapping *map, uint64_t txn)
 {
@@ -143,8 +123,6 @@ static int mapping_find_slot(struct mapping *map, uint64_t txn)
 	int r = mapping_find_lock(map, &words, &n);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < LOCK_HEAD_WORDS && !map->newest; i++)
-		map->newest = mapping_is_newest(map, &words[i], txn) ? &words[i] : NULL;
 	for (size_t i = 0; i + 2 < n; i++)
 		if (words[i] == txn && (pid_t)(uint32_t)words[i + 1] == getpid() &&
 			words[i + 2] == (uint64_t)pthread_self())
@@ -154,7 +132,7 @@ static int mapping_find_slot(struct mapping *map, uint64_t txn)
 		(void)mdb_reader_list(map->mdb, keeper_line, &check); /* its result is ours: 0 */
 		*slot = txn;
 	}
-	if (!check.found || !map->newest)
+	if (!check.found)
 		return err_say(ERR_UNSUPPORTED,
 			"'%s/lock.mdb': the table of readers of %s is not the one that is known: "
 			"use LMDB 0.9",
@@ -395,6 +373,7 @@ int mapping_commit(struct mapping *map, MDB_txn *txn, bool has_written)
 
 	errno = 0;
 	int rc = has_written ? mapping_write_error(mapping_mark_commit(map, txn)) : 0;
+	rc = rc ? rc : map->lost;
 	if (rc) {
 		mdb_txn_abort(txn);
 		return rc;
@@ -402,16 +381,9 @@ int mapping_commit(struct mapping *map, MDB_txn *txn, bool has_written)
 	uint64_t id = mdb_txn_id(txn);
 	__atomic_store_n(&page->began, id, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* before all stores to the meta page */
-	int fails = failpoint_pass(FAILPOINT_ENV_COMMIT);
-	if (fails < 0 && map->writemap && map->address) {
-		(void)mapping_lose_rest(map, ENOSPC);
-		err_ignore(fails, "the commit reports it");
-	}
+	map->is_committing = true;
 	rc = mapping_write_error(mdb_txn_commit(txn));
-	if (map->lost) {
-		int lost = mapping_undo_commit(map, id);
-		rc = rc ? rc : lost;
-	}
+	map->is_committing = false;
 	map->ours = mapping_last_txn(map); /* an empty transaction gets no txn id */
 	__atomic_store_n(&page->committed, map->ours, __ATOMIC_RELEASE);
 	return rc;

@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "common/failpoint.h"
 #include "tests/unit/env_rig.h"
 
 static const struct env_options in_place = {.mode = ENV_WRITE,
@@ -312,65 +311,6 @@ Test(env_room, a_full_disk_fails_the_transaction_and_no_more)
 		cr_skip_test("no mount namespaces here");
 	cr_assert_eq(WEXITSTATUS(status), 0, "line %d", WEXITSTATUS(status) + 400);
 }
-
-#ifdef KINF_FAILPOINTS
-/* Stores NUMBER under each of many keys, so that pages are freed and used again. Returns the
- * commit's result. */
-static int write_number(unsigned number)
-{
-	char key[32], value[200] = "";
-
-	(void)snprintf(value, sizeof(value), "%u", number);
-	cr_assert_eq(txn_begin_write(env, &txn), 0);
-	for (int i = 0; i < 300; i++) {
-		(void)snprintf(key, sizeof(key), "key-%d", i);
-		cr_assert_eq(txn_put(txn, 0, bytes_str(key), BYTES(value, sizeof(value)), 0), 0);
-	}
-	return txn_commit(&txn);
-}
-
-static void require_number(unsigned number)
-{
-	struct bytes value;
-	char key[32], text[16];
-
-	(void)snprintf(text, sizeof(text), "%u", number);
-	cr_assert_eq(txn_begin_read(env, &txn), 0);
-	for (int i = 0; i < 300; i++) {
-		(void)snprintf(key, sizeof(key), "key-%d", i);
-		cr_assert_eq(txn_get(txn, 0, bytes_str(key), &value), FOUND);
-		cr_assert_str_eq(value.data, text, "%s", key);
-	}
-	txn_abort(&txn);
-}
-
-/* LMDB has committed, and does not know its pages to be memory. */
-Test(env_room, a_commit_that_finds_no_room_has_not_happened)
-{
-	unsigned stored = 0;
-
-	env = open_writemap("w");
-	for (unsigned number = 1; number < 40; number++) {
-		const char *fails = number % 3 == 0 || number % 7 < 2 ? "env.commit:1:error" : "";
-		cr_assert_eq(setenv("KINF_FAIL", fails, 1), 0);
-		cr_assert_eq(failpoint_setup(), 0);
-		int r = write_number(number);
-		cr_assert_eq(r, *fails && stored ? -ENOSPC : r, "%s", err_text(r));
-		if (r == 0)
-			stored = number;
-		else
-			cr_assert_eq(r, -ENOSPC, "%s", err_text(r));
-		if (stored)
-			require_number(stored);
-		if (number % 10 == 0) {
-			env_close(&env);
-			env = open_writemap("w");
-			require_number(stored);
-		}
-	}
-	cr_assert_eq(stored, 38);
-}
-#endif
 
 /* ---- a meta page refused by the disk, without WRITEMAP -------------------- */
 
