@@ -238,15 +238,12 @@ static int mapping_settle_pinned(
 			mdb_txn_abort(txn);
 		return mapping_failed(map, rc, "opening");
 	}
-	mapping_find_address(map, txn);
-	r = options->unchecked ? 0 : mapping_check_trees(map, txn, false);
+	rc = mapping_find_address(map, txn);
+	r = rc ? mapping_failed(map, rc, "opening") : 0;
+	if (r == 0 && !options->unchecked)
+		r = mapping_check_trees(map, txn, false);
 	mdb_txn_abort(txn);
-	if (r < 0)
-		return r;
-	if (map->writemap && !map->address)
-		return err_say(
-			ERR_CORRUPT, "'%s/data.mdb': its table of databases is damaged", map->path);
-	return map->writemap ? mapping_watch_faults(map) : 0;
+	return r == 0 && map->writemap ? mapping_watch_faults(map) : r;
 }
 
 /* Takes the environment into use: its databases, its pins. */

@@ -12,19 +12,13 @@ struct cursor {
 	unsigned db;
 	struct txn *txn;
 	bool has_moved;
-	bool goes_alone; /* along WAY, without LMDB's cursor */
-	struct tree_way way;
-	MDB_cursor *mdb;             /* NULL also when its write transaction has ended */
+	struct tree_way way;         /* read transactions only */
+	MDB_cursor *mdb;             /* write transactions only; NULL when it has ended */
 	struct cursor *next, **link; /* write transactions only */
 };
 
 #define VAL(b)   ((MDB_val){(b).size, (void *)(uintptr_t)(b).data})
 #define UNVAL(v) BYTES((v).mv_data, (v).mv_size)
-
-/* Reads by mdb_FUNCTION in a write transaction (its state would be unknown after a failed
- * assertion), else by guarded_FUNCTION (env_error.c). LMDB's code. */
-#define LMDB_READ(txn, function, ...) \
-	((txn)->is_write ? mdb_##function(__VA_ARGS__) : guarded_##function(__VA_ARGS__))
 
 static MDB_dbi database(const struct txn *txn, unsigned db)
 {
@@ -37,12 +31,6 @@ static unsigned txn_mdb_flags(unsigned flags)
 	return (flags & TXN_APPEND ? MDB_APPEND : 0) | (flags & TXN_NEW ? MDB_NOOVERWRITE : 0);
 }
 
-/* Returns whether searches in TXN need no cursor of LMDB's (env_path.c). */
-static bool txn_is_searched(const struct txn *txn)
-{
-	return !txn->is_write && txn->map->address;
-}
-
 int txn_get(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_value)
 {
 	MDB_val k = VAL(key), v;
@@ -52,15 +40,13 @@ int txn_get(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_va
 	if (txn->error)
 		return txn_first_error(txn);
 	MDB_dbi number = database(txn, db);
-	if (txn_is_searched(txn)) {
-		int r = txn_find(txn, db, key, &found, ret_value);
-		return r == FOUND && !bytes_equal(found, key) ? NOT_FOUND : r;
+	if (!txn->is_write) {
+		int r = txn_find(txn, db, key, true, &found, ret_value);
+		return r == END ? NOT_FOUND : r;
 	}
-	int rc = LMDB_READ(txn, get, txn->mdb, number, &k, &v);
-	if (rc == MDB_NOTFOUND && !mapping_is_given_up(txn->map))
-		return NOT_FOUND;
+	int rc = mdb_get(txn->mdb, number, &k, &v);
 	if (rc)
-		return txn_failed(txn, rc, "reading");
+		return rc == MDB_NOTFOUND ? NOT_FOUND : txn_failed(txn, rc, "reading");
 	*ret_value = UNVAL(v);
 	return FOUND;
 }
@@ -72,10 +58,9 @@ int txn_floor(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_
 
 	CHECK_OBJ(txn, TXN_MAGIC);
 	REQUIRE(db < txn->map->n_databases);
-	int r = txn_is_searched(txn) ? txn_find(txn, db, key, ret_key, ret_value) : NOT_FOUND;
-	if (r != NOT_FOUND)
-		return r;
-	r = cursor_open(txn, db, &cursor);
+	if (!txn->is_write)
+		return txn_find(txn, db, key, false, ret_key, ret_value);
+	int r = cursor_open(txn, db, &cursor);
 	return r < 0 ? r : cursor_floor(cursor, key, ret_key, ret_value);
 }
 
@@ -130,9 +115,7 @@ int cursor_open(struct txn *txn, unsigned db, struct cursor **ret_cursor)
 	if (!cursor)
 		return err_set(-ENOMEM, "opening a cursor");
 	MDB_dbi number = database(txn, db);
-	cursor->goes_alone = txn_is_searched(txn);
-	int rc = cursor->goes_alone ? 0
-				    : LMDB_READ(txn, cursor_open, txn->mdb, number, &cursor->mdb);
+	int rc = txn->is_write ? mdb_cursor_open(txn->mdb, number, &cursor->mdb) : 0;
 	if (rc)
 		return txn_failed(txn, rc, "reading");
 	cursor->magic = CURSOR_MAGIC;
@@ -178,7 +161,7 @@ void txn_forget_cursors(struct txn *txn)
 	}
 }
 
-/* Moves by LMDB: in a write transaction, and in one of empty databases. */
+/* Moves by LMDB, in a write transaction. */
 static int cursor_move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, struct bytes *ret_key,
 	struct bytes *ret_value)
 {
@@ -187,11 +170,9 @@ static int cursor_move(struct cursor *cursor, MDB_val *key, MDB_cursor_op op, st
 	REQUIRE(cursor->mdb);
 	if (cursor->txn->error)
 		return txn_first_error(cursor->txn);
-	int rc = LMDB_READ(cursor->txn, cursor_get, cursor->mdb, key, &value, op);
-	if (rc == MDB_NOTFOUND && !mapping_is_given_up(cursor->txn->map))
-		return END;
+	int rc = mdb_cursor_get(cursor->mdb, key, &value, op);
 	if (rc)
-		return txn_failed(cursor->txn, rc, "reading");
+		return rc == MDB_NOTFOUND ? END : txn_failed(cursor->txn, rc, "reading");
 	*ret_key = UNVAL(*key);
 	*ret_value = UNVAL(value);
 	return FOUND;
@@ -202,11 +183,11 @@ int cursor_seek(
 {
 	CHECK_OBJ(cursor, CURSOR_MAGIC);
 	cursor->has_moved = true;
-	return cursor->goes_alone
-		       ? txn_way_seek(
-				 cursor->txn, cursor->db, &cursor->way, &key, ret_key, ret_value)
-		       : cursor_move(cursor, &VAL(key), key.size ? MDB_SET_RANGE : MDB_FIRST,
-				 ret_key, ret_value);
+	return cursor->txn->is_write
+		       ? cursor_move(cursor, &VAL(key), key.size ? MDB_SET_RANGE : MDB_FIRST,
+				 ret_key, ret_value)
+		       : txn_way_seek(
+				 cursor->txn, cursor->db, &cursor->way, &key, ret_key, ret_value);
 }
 
 int cursor_next(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
@@ -214,27 +195,27 @@ int cursor_next(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_
 	CHECK_OBJ(cursor, CURSOR_MAGIC);
 	if (!cursor->has_moved)
 		return cursor_seek(cursor, BYTES_NONE, ret_key, ret_value);
-	return cursor->goes_alone
-		       ? txn_way_step(cursor->txn, &cursor->way, false, ret_key, ret_value)
-		       : cursor_move(cursor, &(MDB_val){0}, MDB_NEXT, ret_key, ret_value);
+	return cursor->txn->is_write
+		       ? cursor_move(cursor, &(MDB_val){0}, MDB_NEXT, ret_key, ret_value)
+		       : txn_way_step(cursor->txn, &cursor->way, false, ret_key, ret_value);
 }
 
 int cursor_prev(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
 {
 	CHECK_OBJ(cursor, CURSOR_MAGIC);
-	return cursor->goes_alone
-		       ? txn_way_step(cursor->txn, &cursor->way, true, ret_key, ret_value)
-		       : cursor_move(cursor, &(MDB_val){0}, MDB_PREV, ret_key, ret_value);
+	return cursor->txn->is_write
+		       ? cursor_move(cursor, &(MDB_val){0}, MDB_PREV, ret_key, ret_value)
+		       : txn_way_step(cursor->txn, &cursor->way, true, ret_key, ret_value);
 }
 
 int cursor_last(struct cursor *cursor, struct bytes *ret_key, struct bytes *ret_value)
 {
 	CHECK_OBJ(cursor, CURSOR_MAGIC);
 	cursor->has_moved = true;
-	return cursor->goes_alone
-		       ? txn_way_seek(
-				 cursor->txn, cursor->db, &cursor->way, NULL, ret_key, ret_value)
-		       : cursor_move(cursor, &(MDB_val){0}, MDB_LAST, ret_key, ret_value);
+	return cursor->txn->is_write
+		       ? cursor_move(cursor, &(MDB_val){0}, MDB_LAST, ret_key, ret_value)
+		       : txn_way_seek(
+				 cursor->txn, cursor->db, &cursor->way, NULL, ret_key, ret_value);
 }
 
 int cursor_before(
@@ -253,7 +234,7 @@ bool cursor_page_is_whole(struct cursor *cursor, struct bytes key)
 	const struct mapping *map = cursor->txn->map;
 	uint64_t at = (uint64_t)((uintptr_t)key.data - (uintptr_t)map->address);
 
-	if (!map->address || at >= map->map_bytes)
+	if (at >= map->map_bytes)
 		return true;
 	const uint8_t *leaf = map->address + (at & ~((uint64_t)map->page_size - 1));
 	return cursor->txn->is_write ? mapping_leaf_is_whole(leaf, map->page_size)

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <setjmp.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "common/err.h"
@@ -78,39 +80,27 @@ const char *env_library_fault(void)
 /* ---- assertions --------------------------------------------------------- */
 
 /*
- * Survives LMDB's assertions in reads. For some damage, such as a page of zeros after a crash, LMDB
- * reports no error but aborts the process by a failed assertion. A read holds no lock of LMDB and
- * changes its cursor alone, so it can be left there.
- *
- * Every read pays for it: the compiler's own setjmp saves only three words.
+ * Survives LMDB's assertions while it reads the table of databases. For some damage, such as a page
+ * of zeros after a crash, LMDB reports no error but aborts the process by a failed assertion. A read
+ * holds no lock of LMDB, so it can be left there.
  */
 
-#if defined(__x86_64__) || !defined(__clang__)
-typedef void *guard_place[5];
-#define GUARD_HERE(place)  __builtin_setjmp(place)
-#define GUARD_LEAVE(place) __builtin_longjmp(place, 1)
-#else /* clang has it on few machines */
-typedef jmp_buf guard_place;
-#define GUARD_HERE(place)  _setjmp(place)
-#define GUARD_LEAVE(place) longjmp(place, 1)
-#endif
+static __thread jmp_buf *guard;
 
-static __thread guard_place *guard;
-
-__attribute__((noinline)) void guard_leave(void)
+void guard_leave(void)
 {
-	guard_place *place = guard;
+	jmp_buf *place = guard;
 
 	guard = NULL;
 	if (place)
-		GUARD_LEAVE(*place);
+		longjmp(*place, 1);
 }
 
 /* Returns the result of CALL from the function, or MDB_CORRUPTED if an assertion fails in it. */
 #define GUARDED(call) \
 	do { \
-		guard_place place; \
-		if (GUARD_HERE(place)) \
+		jmp_buf place; \
+		if (_setjmp(place)) \
 			return MDB_CORRUPTED; \
 		guard = &place; \
 		int rc = call; \
@@ -119,23 +109,14 @@ __attribute__((noinline)) void guard_leave(void)
 	} while (0)
 
 __attribute__((noinline)) int guarded_get(
-	MDB_txn *txn, MDB_dbi db, MDB_val *key, MDB_val *ret_value)
+	const struct mapping *map, MDB_txn *txn, const char *name, MDB_val *ret_value)
 {
-	GUARDED(mdb_get(txn, db, key, ret_value));
-}
+	MDB_val key = {strlen(name), (void *)(uintptr_t)name};
 
-__attribute__((noinline)) int guarded_cursor_get(
-	MDB_cursor *cursor, MDB_val *key, MDB_val *ret_value, MDB_cursor_op op)
-{
-	GUARDED(mdb_cursor_get(cursor, key, ret_value, op));
+	GUARDED(mdb_get(txn, map->main_db, &key, ret_value));
 }
 
 __attribute__((noinline)) int guarded_open(MDB_txn *txn, const char *name, MDB_dbi *ret_db)
 {
 	GUARDED(mdb_dbi_open(txn, name, 0, ret_db));
-}
-
-__attribute__((noinline)) int guarded_cursor_open(MDB_txn *txn, MDB_dbi db, MDB_cursor **ret_cursor)
-{
-	GUARDED(mdb_cursor_open(txn, db, ret_cursor));
 }

@@ -45,7 +45,7 @@ struct mapping {
 	MDB_dbi databases[ENV_DATABASES_MAX], main_db; /* MAIN_DB: the table of them */
 	size_t n_databases;
 	const char *const *database_names;
-	const uint8_t *address; /* NULL: not known, and values have no places */
+	const uint8_t *address;
 	uint64_t map_bytes;
 	bool random; /* env_expect_random() */
 	uint32_t page_size;
@@ -92,10 +92,7 @@ struct env {
 /* The root of a database's tree, and the number of its levels (env_path.c). */
 struct tree_root {
 	uint64_t page;
-	const uint8_t *leaf; /* the last search's leaf; NULL: none */
 	uint16_t depth;
-	/* of the leaf, after the last row of txn_find(); 0: it found none there */
-	uint16_t next_row;
 };
 
 #define TREE_DEPTH_MOST 32u /* as LMDB's */
@@ -123,6 +120,8 @@ struct txn {
 	struct pin pin;
 	unsigned roots_known; /* a bit for each database; in a read transaction */
 	struct tree_root roots[ENV_DATABASES_MAX];
+	struct tree_way found; /* by txn_find(), in database found_db; UINT_MAX: nothing */
+	unsigned found_db;
 	uint64_t pages;               /* of its state, and perhaps some more */
 	const void *whole[TXN_KNOWN]; /* leaves found whole lately */
 	const void *sound[TXN_KNOWN]; /* values of sound rows; in a read transaction */
@@ -228,15 +227,15 @@ int mapping_check_trees(struct mapping *map, MDB_txn *txn, bool must);
 
 /* Prepares the searches of a read transaction, after LMDB's has begun. */
 void txn_begin_paths(struct txn *txn);
-/* Finds the last row not above KEY in KEY's leaf, in a read transaction; the map's address is
- * known. Returns: FOUND; NOT_FOUND: all rows there are above KEY; ERR_CORRUPT. */
-int txn_find(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key,
+/* Finds the last row not above KEY, or only KEY's own if EXACT. FOUND; END; ERR_CORRUPT. In a read
+ * transaction, as the following. */
+int txn_find(struct txn *txn, unsigned db, struct bytes key, bool exact, struct bytes *ret_key,
 	struct bytes *ret_value);
-/* Returns whether its rows fill LEAF, a page in the map (mapping_leaf_is_whole()); in a read
- * transaction; it remembers some leaves. */
+/* Returns whether its rows fill LEAF, a page in the map (mapping_leaf_is_whole()); it remembers some
+ * leaves. */
 bool txn_leaf_is_whole(struct txn *txn, const uint8_t *leaf);
 /* Goes to the first row of database DB not below KEY; NULL: to the last one. FOUND; END;
- * ERR_CORRUPT. In a read transaction; the map's address is known. */
+ * ERR_CORRUPT. */
 int txn_way_seek(struct txn *txn, unsigned db, struct tree_way *way, const struct bytes *key,
 	struct bytes *ret_key, struct bytes *ret_value);
 /* Goes to the next row of a way begun by txn_way_seek(), or BACK to the one before. FOUND; END:
@@ -251,8 +250,8 @@ void txn_forget_cursors(struct txn *txn);
 
 /* ---- env_place.c -------------------------------------------------------- */
 
-/* Finds LMDB's map of the file, from a value of TXN. */
-void mapping_find_address(struct mapping *map, MDB_txn *txn);
+/* Finds LMDB's map of the file in TXN. LMDB's code. */
+int mapping_find_address(struct mapping *map, MDB_txn *txn);
 /* Returns whether the rows of the leaf fill its page, as LMDB keeps them: one after the other up
  * to its end. The page may hold anything. */
 bool mapping_leaf_is_whole(const uint8_t *page, size_t size);
@@ -285,10 +284,9 @@ int mapping_failed(const struct mapping *map, int rc, const char *what) __attrib
 /* As mapping_failed() in a process forked after MAP was opened. */
 int mapping_forked(const struct mapping *map) __attribute__((cold));
 
-/* As LMDB's functions, in a read transaction: MDB_CORRUPTED instead of a failed assertion. */
-int guarded_get(MDB_txn *txn, MDB_dbi db, MDB_val *key, MDB_val *ret_value);
-int guarded_cursor_get(MDB_cursor *cursor, MDB_val *key, MDB_val *ret_value, MDB_cursor_op op);
-int guarded_cursor_open(MDB_txn *txn, MDB_dbi db, MDB_cursor **ret_cursor);
+/* Reads the row NAME of the table of databases in a read transaction. LMDB's code; MDB_CORRUPTED
+ * instead of a failed assertion. */
+int guarded_get(const struct mapping *map, MDB_txn *txn, const char *name, MDB_val *ret_value);
 /* Opens an existing database; also in a write transaction without changes, to be aborted then. */
 int guarded_open(MDB_txn *txn, const char *name, MDB_dbi *ret_db);
 /* Does not return if one of them is running in this thread. */

@@ -7,10 +7,11 @@
  * levels from the table of databases. It refuses a page above the last level unless it is a branch,
  * one in the last level unless it is a leaf, and a row beyond its page.
  *
- * txn_find() replaces mdb_get(), txn_way_seek() and txn_way_step() LMDB's cursors: a changed offset
- * of a row leads those out of the file.
+ * A changed offset of a row leads LMDB's cursors out of the file.
  */
 #include "store/env/env_internal.h"
+
+#include <limits.h>
 
 #include "common/check.h"
 #include "common/err.h"
@@ -21,9 +22,8 @@ static int path_find_root(struct txn *txn, unsigned db)
 {
 	if (txn->roots_known & 1u << db)
 		return 0;
-	const char *name = txn->map->database_names[db];
-	MDB_val key = {strlen(name), (void *)(uintptr_t)name}, value;
-	int rc = guarded_get(txn->mdb, txn->map->main_db, &key, &value);
+	MDB_val value;
+	int rc = guarded_get(txn->map, txn->mdb, txn->map->database_names[db], &value);
 
 	if (rc == MDB_NOTFOUND ||
 		(rc == 0 && value.mv_size !=
@@ -57,59 +57,25 @@ static const uint8_t *path_row(const uint8_t *page, size_t size, size_t i, struc
 	return row;
 }
 
-/* Finds the last row of PAGE not above KEY. The first one if all are above KEY: in a branch it has
- * no key, and counts as less than all. Returns NULL if the page is damaged or empty. RET_NEXT: the
- * number of the row after it. */
-static const uint8_t *path_floor(
-	const uint8_t *page, size_t size, struct bytes key, struct bytes *ret_key, size_t *ret_next)
+/* Finds the last row of PAGE, with N rows, not above KEY. The first one if all are above KEY: in a
+ * branch it has no key, and counts as less than all. Returns false if a row is not in the page. */
+static bool path_floor(const uint8_t *page, size_t size, size_t n, struct bytes key,
+	struct bytes *ret_key, uint16_t *ret_row)
 {
-	size_t low = 0, high = page_rows(page);
+	size_t low = 0, high = n;
 
-	if (high == 0 || le16_get(page + PAGE_LOWER) > size)
-		return NULL;
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
 
 		if (!path_row(page, size, middle, ret_key))
-			return NULL;
+			return false;
 		if (bytes_compare(key, *ret_key) < 0)
 			high = middle;
 		else
 			low = middle;
 	}
-	*ret_next = low + 1;
+	*ret_row = (uint16_t)low;
 	return path_row(page, size, low, ret_key);
-}
-
-/* Goes down from the root to KEY's leaf. *RET_LEAF is NULL if the tree is empty. LMDB's code. */
-static int path_descend(struct txn *txn, unsigned db, struct bytes key, const uint8_t **ret_leaf)
-{
-	struct bytes ignored;
-	size_t next;
-	int rc = path_find_root(txn, db);
-
-	*ret_leaf = NULL;
-	if (rc)
-		return rc;
-	uint64_t number = txn->roots[db].page;
-	for (unsigned level = txn->roots[db].depth; level > 0; level--) {
-		const uint8_t *page = path_page(
-				      txn, number, level > 1 ? PAGE_IS_BRANCH : PAGE_IS_LEAF),
-			      *row;
-
-		if (!page)
-			return MDB_CORRUPTED;
-		if (level == 1) {
-			*ret_leaf = txn->roots[db].leaf = page;
-			txn->roots[db].next_row = 0;
-			break;
-		}
-		row = path_floor(page, txn->map->page_size, key, &ignored, &next);
-		if (!row)
-			return MDB_CORRUPTED;
-		number = node_page(row);
-	}
-	return 0;
 }
 
 /* Finds the value of ROW, with key KEY, in the leaf PAGE. LMDB's code. */
@@ -144,6 +110,7 @@ void txn_begin_paths(struct txn *txn)
 		mapping_state_end(map); /* perhaps of a later state, with all pages of this one */
 
 	txn->roots_known = 0;
+	txn->found_db = UINT_MAX;
 	memset(txn->whole, 0, sizeof(txn->whole));
 	memset(txn->sound, 0, sizeof(txn->sound));
 	txn->pages = (end < map->map_bytes ? end : map->map_bytes) / map->page_size;
@@ -157,59 +124,6 @@ bool txn_leaf_is_whole(struct txn *txn, const uint8_t *leaf)
 	if (*known != leaf && mapping_leaf_is_whole(leaf, txn->map->page_size))
 		*known = leaf;
 	return *known == leaf;
-}
-
-int txn_find(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key,
-	struct bytes *ret_value)
-{
-	const uint8_t *leaf, *row = NULL;
-	size_t next;
-	int rc = path_descend(txn, db, key, &leaf);
-
-	if (rc == 0 && leaf && !(row = path_floor(leaf, txn->map->page_size, key, ret_key, &next)))
-		rc = MDB_CORRUPTED;
-	bool is_found = row && bytes_compare(*ret_key, key) <= 0;
-	if (is_found)
-		txn->roots[db].next_row = (uint16_t)next;
-	if (row && !is_found && !txn_leaf_is_whole(txn, leaf)) /* LMDB would search it next */
-		rc = MDB_CORRUPTED;
-	if (is_found)
-		rc = path_value(txn, leaf, row, *ret_key, ret_value);
-	if (rc || mapping_is_given_up(txn->map))
-		return txn_failed(txn, rc ? rc : MDB_CORRUPTED, "reading");
-	return is_found ? FOUND : NOT_FOUND;
-}
-
-/* Finds the leaf after KEY's; NULL: there is none, or a page is damaged. */
-static const uint8_t *path_next_leaf(const struct txn *txn, unsigned db, struct bytes key)
-{
-	size_t size = txn->map->page_size, i;
-	uint64_t number = txn->roots[db].page,
-		 after = 0; /* 0: the way down is along the last rows */
-	unsigned after_level = 0;
-	struct bytes ignored;
-
-	for (unsigned level = txn->roots[db].depth; level > 1; level--) {
-		const uint8_t *page = path_page(txn, number, PAGE_IS_BRANCH);
-		const uint8_t *row = page ? path_floor(page, size, key, &ignored, &i) : NULL;
-		bool is_last = row && i >= page_rows(page);
-		const uint8_t *next = row && !is_last ? path_row(page, size, i, &ignored) : NULL;
-
-		if (!row || (!is_last && !next))
-			return NULL;
-		number = node_page(row);
-		if (next) {
-			after = node_page(next);
-			after_level = level - 1;
-		}
-	}
-	for (; after && after_level > 1; after_level--) {
-		const uint8_t *page = path_page(txn, after, PAGE_IS_BRANCH);
-		const uint8_t *row = page ? path_row(page, size, 0, &ignored) : NULL;
-
-		after = row ? node_page(row) : 0;
-	}
-	return after ? path_page(txn, after, PAGE_IS_LEAF) : NULL;
 }
 
 static const void **txn_sound_place(const struct txn *txn, struct bytes value)
@@ -230,30 +144,7 @@ void txn_keep_sound(struct txn *txn, struct bytes value)
 		*txn_sound_place(txn, value) = value.data;
 }
 
-int txn_after(struct txn *txn, unsigned db, struct bytes *ret_key, struct bytes *ret_value)
-{
-	CHECK_OBJ(txn, TXN_MAGIC);
-	REQUIRE(db < txn->map->n_databases);
-	const struct tree_root *root = &txn->roots[db];
-	const uint8_t *leaf = root->leaf, *row;
-	size_t size = txn->map->page_size, i = root->next_row;
-
-	if (txn->is_write || !(txn->roots_known & 1u << db) || !i)
-		return NOT_FOUND;
-	if (!txn_leaf_is_whole(txn, leaf))
-		return txn_failed(txn, MDB_CORRUPTED, "reading");
-	if (i == page_rows(leaf)) {
-		row = path_row(leaf, size, i - 1, ret_key);
-		leaf = row ? path_next_leaf(txn, db, *ret_key) : NULL;
-		i = 0;
-		if (!leaf || !txn_leaf_is_whole(txn, leaf))
-			return NOT_FOUND;
-	}
-	row = path_row(leaf, size, i, ret_key);
-	return row && path_value(txn, leaf, row, *ret_key, ret_value) == 0 ? FOUND : NOT_FOUND;
-}
-
-/* ---- cursors ------------------------------------------------------------ */
+/* ---- ways --------------------------------------------------------------- */
 
 /* Enters page NUMBER on LEVEL of the way, 0: the root's. LMDB's code. */
 static int way_enter(const struct txn *txn, struct tree_way *way, unsigned level, uint64_t number)
@@ -311,35 +202,46 @@ static int way_step(const struct txn *txn, struct tree_way *way, bool back)
 	return rc ? rc : way_finish(txn, way, level + 1, back);
 }
 
-/* Goes to the first row not below KEY; NULL: to the last one. LMDB's code. */
-static int way_search(struct txn *txn, unsigned db, struct tree_way *way, const struct bytes *key)
+/* Enters the root's page. LMDB's code; MDB_NOTFOUND: the tree is empty. */
+static int way_begin(struct txn *txn, unsigned db, struct tree_way *way)
 {
-	struct bytes found;
-	size_t next = 0;
 	int rc = path_find_root(txn, db);
 
 	if (!rc && txn->roots[db].depth > TREE_DEPTH_MOST)
 		rc = MDB_CORRUPTED;
 	way->depth = rc ? 0 : txn->roots[db].depth;
-	rc = rc ? rc : way->depth ? way_enter(txn, way, 0, txn->roots[db].page) : MDB_NOTFOUND;
-	if (rc || !key)
-		return rc ? rc : way_finish(txn, way, 0, true);
+	return rc ? rc : way->depth ? way_enter(txn, way, 0, txn->roots[db].page) : MDB_NOTFOUND;
+}
+
+/* Goes to the last row not above KEY in KEY's leaf, or to its first row. LMDB's code; MDB_NOTFOUND:
+ * the tree is empty. */
+static int way_search(
+	struct txn *txn, unsigned db, struct tree_way *way, struct bytes key, struct bytes *ret_key)
+{
+	int rc = way_begin(txn, db, way);
+
 	for (unsigned level = 0; !rc; level++) {
-		if (!path_floor(way->steps[level].page, txn->map->page_size, *key, &found, &next))
+		struct tree_step *step = &way->steps[level];
+
+		if (!path_floor(step->page, txn->map->page_size, step->n, key, ret_key, &step->row))
 			return MDB_CORRUPTED;
-		way->steps[level].row = (uint16_t)(next - 1);
 		if (level + 1 == way->depth)
 			break;
 		rc = way_go_down(txn, way, level);
 	}
-	return rc ? rc : bytes_compare(found, *key) < 0 ? way_step(txn, way, false) : 0;
+	return rc;
+}
+
+static const struct tree_step *way_leaf(const struct tree_way *way)
+{
+	return &way->steps[way->depth - 1];
 }
 
 /* Gives the way's row, if RC is 0. */
 static int way_give(struct txn *txn, struct tree_way *way, int rc, struct bytes *ret_key,
 	struct bytes *ret_value)
 {
-	const struct tree_step *leaf = &way->steps[way->depth ? way->depth - 1 : 0];
+	const struct tree_step *leaf = rc ? NULL : way_leaf(way);
 	const uint8_t *row =
 		rc ? NULL : path_row(leaf->page, txn->map->page_size, leaf->row, ret_key);
 
@@ -354,8 +256,15 @@ static int way_give(struct txn *txn, struct tree_way *way, int rc, struct bytes 
 int txn_way_seek(struct txn *txn, unsigned db, struct tree_way *way, const struct bytes *key,
 	struct bytes *ret_key, struct bytes *ret_value)
 {
+	struct bytes found;
+	int rc = key ? way_search(txn, db, way, *key, &found) : way_begin(txn, db, way);
+
 	way->is_lost = false;
-	return way_give(txn, way, way_search(txn, db, way, key), ret_key, ret_value);
+	if (!rc && !key)
+		rc = way_finish(txn, way, 0, true);
+	else if (!rc && bytes_compare(found, *key) < 0)
+		rc = way_step(txn, way, false);
+	return way_give(txn, way, rc, ret_key, ret_value);
 }
 
 int txn_way_step(struct txn *txn, struct tree_way *way, bool back, struct bytes *ret_key,
@@ -363,4 +272,40 @@ int txn_way_step(struct txn *txn, struct tree_way *way, bool back, struct bytes 
 {
 	return way_give(txn, way, way->is_lost ? MDB_CORRUPTED : way_step(txn, way, back), ret_key,
 		ret_value);
+}
+
+/* ---- lookups ------------------------------------------------------------ */
+
+int txn_find(struct txn *txn, unsigned db, struct bytes key, bool exact, struct bytes *ret_key,
+	struct bytes *ret_value)
+{
+	struct tree_way *way = &txn->found;
+	int rc = way_search(txn, db, way, key, ret_key);
+	int order = rc ? 0 : bytes_compare(*ret_key, key);
+
+	if (order > 0 && !txn_leaf_is_whole(txn, way_leaf(way)->page))
+		rc = MDB_CORRUPTED;
+	else if (exact && order)
+		rc = MDB_NOTFOUND;
+	else if (order > 0)
+		rc = way_step(txn, way, true);
+	txn->found_db = rc ? UINT_MAX : db;
+	int r = way_give(txn, way, rc, ret_key, ret_value);
+	if (r == FOUND && order > 0 && bytes_compare(*ret_key, key) > 0) /* a branch leads astray */
+		r = txn_failed(txn, MDB_CORRUPTED, "reading");
+	return r;
+}
+
+int txn_after(struct txn *txn, unsigned db, struct bytes *ret_key, struct bytes *ret_value)
+{
+	struct tree_way *way = &txn->found;
+
+	CHECK_OBJ(txn, TXN_MAGIC);
+	if (txn->is_write || txn->found_db != db)
+		return NOT_FOUND;
+	if (!txn_leaf_is_whole(txn, way_leaf(way)->page))
+		return txn_failed(txn, MDB_CORRUPTED, "reading");
+	if (way_step(txn, way, false) || !txn_leaf_is_whole(txn, way_leaf(way)->page))
+		return NOT_FOUND;
+	return way_give(txn, way, 0, ret_key, ret_value);
 }

@@ -17,48 +17,45 @@
 
 static void mapping_advise(const struct mapping *map)
 {
-	if (map->address) /* only saves time and memory */
-		(void)madvise((void *)(uintptr_t)map->address, map->map_bytes,
-			map->random ? MADV_RANDOM : MADV_NORMAL);
+	(void)madvise((void *)(uintptr_t)map->address, map->map_bytes,
+		map->random ? MADV_RANDOM : MADV_NORMAL); /* only saves time and memory */
 }
 
-/* Returns the page with KEY as its first key, or NULL. The map begins at a page of this machine;
- * pages of a file from a machine with larger ones begin at any of them. */
-static const uint8_t *mapping_find_leaf(const struct mapping *map, const uint8_t *key)
+/* Returns the leaf with VALUE, or NULL. The map begins at a page of this machine; pages of a file
+ * from a machine with larger ones begin at any of them. */
+static const uint8_t *mapping_find_leaf(const struct mapping *map, const uint8_t *value)
 {
 	size_t machine = (size_t)sysconf(_SC_PAGESIZE),
 	       step = machine < map->page_size ? machine : map->page_size;
-	const uint8_t *page = key - ((uintptr_t)key & (step - 1));
+	const uint8_t *page = value - ((uintptr_t)value & (step - 1)), *row;
 
 	for (size_t n = map->page_size / step; n > 0; n--, page -= step)
-		if (page_kind(page) == PAGE_IS_LEAF &&
-			page + le16_get(page + PAGE_HEADER) + NODE_HEADER == key)
-			return page;
+		for (size_t i = page_kind(page) == PAGE_IS_LEAF ? page_rows(page) : 0; i-- > 0;) {
+			row = page_row(page, map->page_size, PAGE_HEADER + 2 * i);
+			if (row && row + NODE_HEADER + node_key(row).size == value)
+				return page;
+		}
 	return NULL;
 }
 
 /* LMDB does not report its map's address (me_mapaddr is set for fixed maps only). The number at the
  * beginning of any page gives it: the page's distance from the beginning of the map, in pages. */
-void mapping_find_address(struct mapping *map, MDB_txn *txn)
+int mapping_find_address(struct mapping *map, MDB_txn *txn)
 {
 	MDB_envinfo info;
-	MDB_cursor *cursor;
-	MDB_val key, value;
+	MDB_val value;
 
 	(void)mdb_env_info(map->mdb, &info);
 	map->map_bytes = info.me_mapsize;
-	map->address = NULL;
-	if (guarded_cursor_open(txn, map->main_db, &cursor))
-		return;
-	if (guarded_cursor_get(cursor, &key, &value, MDB_FIRST) == 0) {
-		const uint8_t *page = mapping_find_leaf(map, key.mv_data);
-		uint64_t number = page ? le64_get(page) : 0;
-		if (page && number <= info.me_last_pgno)
-			map->address = page - number * map->page_size;
-	}
-	mdb_cursor_close(cursor);
+	int rc = guarded_get(map, txn, map->database_names[0], &value);
+	const uint8_t *page = rc ? NULL : mapping_find_leaf(map, value.mv_data);
+	uint64_t number = page ? le64_get(page) : UINT64_MAX;
+	if (number > info.me_last_pgno)
+		return rc ? rc : MDB_CORRUPTED;
+	map->address = page - number * map->page_size;
 	if (map->random)
 		mapping_advise(map);
+	return 0;
 }
 
 void env_expect_random(struct env *env, bool random)
@@ -77,7 +74,7 @@ int txn_place(struct txn *txn, struct bytes value, uint64_t *ret_offset)
 	const struct mapping *map = txn->map;
 	uint64_t offset = (uint64_t)((uintptr_t)value.data - (uintptr_t)map->address);
 
-	if (txn->is_write || !map->address || offset >= map->map_bytes ||
+	if (txn->is_write || offset >= map->map_bytes ||
 		(offset & (map->page_size - 1)) != PAGE_HEADER)
 		return NOT_FOUND;
 	*ret_offset = offset;
@@ -108,8 +105,7 @@ int txn_at(struct txn *txn, uint64_t offset, size_t size, struct bytes *ret_valu
 	CHECK_OBJ(txn, TXN_MAGIC);
 	struct mapping *map = txn->map;
 
-	if (!map->address || (offset & (map->page_size - 1)) != PAGE_HEADER ||
-		!mapping_has(map, offset, size))
+	if ((offset & (map->page_size - 1)) != PAGE_HEADER || !mapping_has(map, offset, size))
 		return NOT_FOUND;
 	*ret_value = BYTES(map->address + offset, size);
 	return FOUND;
@@ -119,7 +115,7 @@ void txn_prefetch(struct txn *txn, uint64_t offset)
 {
 	const struct mapping *map = txn->map;
 
-	if (!map->address || offset >= map->map_bytes)
+	if (offset >= map->map_bytes)
 		return;
 	for (unsigned i = 0; i < PREFETCH_LINES; i++)
 		__builtin_prefetch(map->address + offset + i * CACHE_LINE); /* never faults */

@@ -339,9 +339,8 @@ static int tree_check_databases(struct tree *tree, MDB_txn *txn)
 	int r = 0;
 
 	for (size_t i = 0; i < tree->map->n_databases && r == 0; i++) {
-		const char *name = tree->map->database_names[i];
-		MDB_val key = {strlen(name), (void *)(uintptr_t)name}, value;
-		int rc = guarded_get(txn, tree->map->main_db, &key, &value);
+		MDB_val value;
+		int rc = guarded_get(tree->map, txn, tree->map->database_names[i], &value);
 
 		if (rc)
 			return mapping_failed(tree->map, rc, "reading");
@@ -404,8 +403,7 @@ int mapping_check_trees(struct mapping *map, MDB_txn *txn, bool must)
 	MDB_envinfo info;
 	uint64_t bytes;
 
-	if (!map->address ||
-		(!must && tree_is_checked(map))) /* no address: nothing is stored yet */
+	if (!must && tree_is_checked(map))
 		return 0;
 	int r = mapping_file_size(map, &bytes);
 	if (r < 0)

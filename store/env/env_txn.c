@@ -43,7 +43,7 @@ static int txn_adopt_size(struct mapping *map, struct pin *pin)
 	if (rc == 0)
 		rc = mapping_begin_read(map, pin, &txn);
 	if (rc == 0)
-		mapping_find_address(map, txn);
+		rc = mapping_find_address(map, txn);
 	if (txn)
 		mdb_txn_abort(txn);
 	__atomic_store_n(&map->resizing, 0, __ATOMIC_SEQ_CST);
@@ -238,19 +238,6 @@ uint64_t txn_id(const struct txn *txn)
 	return mdb_txn_id(txn->mdb);
 }
 
-/* After a damaged page LMDB refuses all further reads in a transaction. A copy has no writer, so it
- * can begin again at the same state and read the rest. */
-static void txn_outlive_damage(struct txn *txn)
-{
-	MDB_envinfo info;
-
-	(void)mdb_env_info(txn->map->mdb, &info);
-	if (!txn->is_running || txn_is_pinned(txn) || info.me_last_txnid != mdb_txn_id(txn->mdb))
-		return;
-	mdb_txn_reset(txn->mdb);
-	(void)mdb_txn_renew(txn->mdb); /* if it fails the transaction stays unusable */
-}
-
 bool txn_is_given_up(const struct txn *txn)
 {
 	CHECK_OBJ(txn, TXN_MAGIC);
@@ -271,8 +258,6 @@ int txn_failed(struct txn *txn, int rc, const char *what)
 		txn->error = r;
 		err_keep(&txn->why);
 	}
-	if (!txn->is_write && r == ERR_CORRUPT)
-		txn_outlive_damage(txn);
 	return r;
 }
 
