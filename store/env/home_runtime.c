@@ -88,25 +88,6 @@ static bool runtime_names_another(const struct home *home)
 	       strstr(line, home->id);
 }
 
-/* Returns true if a process has a role in the store and in the runtime directory. A command at work
- * on a copy has it in the copy alone. */
-static bool runtime_is_ours(const struct home *home)
-{
-	for (int i = 0; i < HOME_ROLE_MAX; i++) {
-		int holder = home_role_holder(home, (enum home_role)i), there;
-		char line[32];
-
-		/* Members of the group can't read the file; on a full disk it may lack the pid. */
-		if (holder && (holder < 0 ||
-				      text_file_read_line(home->runtime_fd,
-					      home_role_lock((enum home_role)i), line, sizeof(line),
-					      NULL) != FOUND ||
-				      sscanf(line, "%d", &there) != 1 || there == holder))
-			return true;
-	}
-	return false;
-}
-
 int home_make_runtime(struct home *home, const char *parent, gid_t group)
 {
 	unsigned mode = group == HOME_NO_GROUP ? 0700 : 02750;
@@ -146,8 +127,9 @@ int home_make_runtime(struct home *home, const char *parent, gid_t group)
 		return r;
 	home_guard_file(home, HOME_PINS);
 	(void)snprintf(path, sizeof(path), "%s\n", home->path);
-	/* Daemons of another store: this one is about to be refused. */
-	r = runtime_is_used(home) && !runtime_is_ours(home)
+	/* A daemon that uses it has written its own store's path: this one's, or one of another
+	 * store, and this daemon is about to be refused. */
+	r = runtime_is_used(home)
 		    ? 0
 		    : text_file_replace(home->runtime_fd, "store", path, home_file_mode(home));
 	if (r < 0)
@@ -176,9 +158,7 @@ int home_find_runtime(struct home *home)
 	/* A copy records the directory of its original, perhaps another user's and in use. */
 	bool runs =
 		home_role_holder(home, HOME_REFLECTOR) || home_role_holder(home, HOME_PROCESSOR);
-	if (r < 0 ? err_is_shortage(r) || runs
-		  : !(runtime_is_used(home) || runtime_names_another(home)) ||
-				runtime_is_ours(home))
+	if (r < 0 ? err_is_shortage(r) || runs : !runtime_names_another(home))
 		return r < 0 ? r : 0;
 	err_ignore(
 		r < 0 ? r : 0, "no daemon runs on this store: nothing in that directory is needed");
