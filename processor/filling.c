@@ -19,7 +19,7 @@ bool filling_look(struct filling *filling, struct journal *journal, struct txn *
 {
 	struct rusage usage;
 	struct env_info sizes;
-	int r = txn_sizes(txn, &sizes);
+	int r = txn_info(txn, &sizes);
 
 	if (r == 0 && getrusage(RUSAGE_THREAD, &usage) == 0)
 		filling_note(filling, (uint64_t)usage.ru_inblock * BLOCK_BYTES, sizes.file_bytes);

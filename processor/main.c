@@ -150,7 +150,7 @@ static void processor_open_pair(struct app *app)
 static int processor_weigh(struct app *app, uint64_t now)
 {
 	struct env_info info;
-	int r = env_sizes(pair_env(app->pair), &info);
+	int r = env_info(pair_env(app->pair), &info);
 
 	if (r == 0)
 		app->compact_due = bloat_is_due(&app->bloat, &info, now);

@@ -252,7 +252,7 @@ static int status_add_reader(void *arg, const struct env_reader *found)
 static int status_gather_database(struct env *env, struct txn *txn, struct store_status *status,
 	struct status_database *database)
 {
-	int r = txn_sizes(txn, &database->info);
+	int r = txn_info(txn, &database->info);
 
 	if (r < 0)
 		return r;
@@ -261,7 +261,7 @@ static int status_gather_database(struct env *env, struct txn *txn, struct store
 		return 0;
 	struct reader_walk walk = {.status = status, .last_txn = database->info.last_txn};
 	r = env_each_reader(env, status_add_reader, &walk);
-	database->info.readers = walk.slots;
+	database->readers = walk.slots;
 	return r;
 }
 

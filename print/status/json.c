@@ -31,7 +31,7 @@ static void status_json_database(
 		"{\"generation\":%" PRIu32 ",\"usedBytes\":%" PRIu64 ",\"fileBytes\":%" PRIu64
 		",\"mapBytes\":%" PRIu64 ",\"readers\":%" PRIu32 "}",
 		database->generation, database->info.used_bytes, database->info.file_bytes,
-		database->info.map_bytes, database->info.readers);
+		database->info.map_bytes, database->readers);
 }
 
 static void status_json_process(const struct status_process *process, struct buf *out)

@@ -63,6 +63,7 @@ struct status_database {
 	bool open;
 	bool missing; /* there is none; else an unopened one is unreadable */
 	uint32_t generation;
+	uint32_t readers; /* slots in use */
 	struct env_info info;
 };
 

@@ -27,7 +27,7 @@ static void compaction_end(struct compaction *c, int r)
 bool compaction_is_due(struct compaction *c, struct journal *journal)
 {
 	struct env_info info;
-	int r = c->copy ? AGAIN : env_sizes(journal_env(journal), &info);
+	int r = c->copy ? AGAIN : env_info(journal_env(journal), &info);
 
 	err_ignore(r, "it is asked again in some seconds");
 	return r == 0 && bloat_is_due(&c->bloat, &info, proc_monotonic_ns());

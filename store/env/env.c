@@ -442,13 +442,7 @@ void env_close(struct env **env)
 
 /* ---- content of an environment ------------------------------------------ */
 
-static int env_count_reader(void *arg, const struct env_reader *reader)
-{
-	*(uint32_t *)arg += reader->slots;
-	return 0;
-}
-
-int txn_sizes(struct txn *txn, struct env_info *ret_info)
+int txn_info(struct txn *txn, struct env_info *ret_info)
 {
 	const struct mapping *map = txn->map;
 	struct env_info result = {0};
@@ -470,25 +464,12 @@ int txn_sizes(struct txn *txn, struct env_info *ret_info)
 	return 0;
 }
 
-int env_sizes(struct env *env, struct env_info *ret_info)
+int env_info(struct env *env, struct env_info *ret_info)
 {
 	CLEANUP(txn_abort) struct txn *txn = NULL;
 	int r = txn_begin_read(env, &txn);
 
-	return r < 0 ? r : txn_sizes(txn, ret_info);
-}
-
-int env_info(struct env *env, struct env_info *ret_info)
-{
-	struct env_info result;
-	int r = env_sizes(env, &result);
-
-	if (r == 0)
-		r = env_each_reader(env, env_count_reader, &result.readers);
-	if (r < 0)
-		return r;
-	*ret_info = result;
-	return 0;
+	return r < 0 ? r : txn_info(txn, ret_info);
 }
 
 int env_clean_pins(struct env *env)

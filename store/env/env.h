@@ -64,13 +64,10 @@ struct env_info {
 	uint64_t used_bytes; /* pages of the newest state, without free ones */
 	uint64_t file_bytes; /* up to the highest page ever used */
 	uint64_t last_txn;
-	uint32_t readers; /* slots in use */
 };
 int env_info(struct env *env, struct env_info *ret_info);
-/* As env_info() without .readers; it takes less time. */
-int env_sizes(struct env *env, struct env_info *ret_info);
 /* The same for the state of TXN, also after a copy has replaced the file. */
-int txn_sizes(struct txn *txn, struct env_info *ret_info);
+int txn_info(struct txn *txn, struct env_info *ret_info);
 
 /* For the writer's thread, between transactions. Returns: 0; ERR_MOVED: another program, such as
  * cp, has written over data.mdb. */

@@ -232,20 +232,6 @@ struct removal {
 	struct err_kept why;
 };
 
-void generation_remove_failed(int directory_fd, uint32_t number)
-{
-	AUTO_FD int fd = -1;
-	char name[32];
-
-	generation_folder_name(number, name);
-	fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(file_names); i++)
-		(void)unlinkat(fd, file_names[i], 0); /* the next start removes the rest */
-	(void)unlinkat(directory_fd, name, AT_REMOVEDIR);
-}
-
 /* Returns: 1 removed; errors. */
 static int generation_remove(int directory_fd, uint32_t number, struct replaced_files *replaced)
 {
@@ -264,6 +250,16 @@ static int generation_remove(int directory_fd, uint32_t number, struct replaced_
 	if (unlinkat(directory_fd, name, AT_REMOVEDIR) < 0)
 		return err_set(-errno, "removing %s", name);
 	return 1;
+}
+
+void generation_remove_failed(int directory_fd, uint32_t number)
+{
+	struct err_kept kept;
+
+	err_keep(&kept);
+	err_ignore(
+		generation_remove(directory_fd, number, NULL), "the next start removes the rest");
+	err_restore(&kept);
 }
 
 /* Goes on after one that can't be removed, for instance because it holds a foreign file. */

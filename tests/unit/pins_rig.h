@@ -189,8 +189,8 @@ static inline bool serve_snapshot(struct serving *s, char command)
 		return is_whole(s->txn) && seen == s->held;
 	case 'z': { /* knows the sizes of this state only */
 		struct env_info info = {0};
-		return env_sizes(env, &info) == ERR_SNAPSHOT_EXPIRED &&
-		       txn_sizes(s->txn, &info) == 0 && info.used_bytes;
+		return env_info(env, &info) == ERR_SNAPSHOT_EXPIRED &&
+		       txn_info(s->txn, &info) == 0 && info.used_bytes;
 	}
 	case 'r': /* renews */
 		good = txn_renew(s->txn) == 0 && is_whole(s->txn);

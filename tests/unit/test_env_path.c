@@ -95,7 +95,7 @@ Test(env_path, changed_flags_lead_to_no_other_row)
 	fill(env, 'a', 1);
 	fill(env, 'b', 1);
 	fill(env, 'c', 1);
-	cr_assert_eq(env_sizes(env, &info), 0);
+	cr_assert_eq(env_info(env, &info), 0);
 	cr_assert_eq(look(env, "sound"), 0);
 	AUTO_FD int fd = open(scratch_path("e/data.mdb"), O_RDWR | O_CLOEXEC);
 	uint8_t *bytes = mmap(NULL, info.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
