@@ -34,6 +34,7 @@ struct tree {
 	uint64_t in_file;          /* of them */
 	uint8_t *seen;             /* a bit for each: free, or in use */
 	bool is_whole;             /* all leaves are read */
+	bool is_list;              /* the list of free pages is walked: its keys are numbers */
 	uint64_t branches, leaves; /* of the present database */
 };
 
@@ -80,86 +81,6 @@ static const uint8_t *tree_row(const struct tree *tree, const uint8_t *page, siz
 	const uint8_t *row = page_row(page, tree->map->page_size, at);
 
 	return row && row >= page + end ? row : NULL;
-}
-
-/* ---- the list of free pages --------------------------------------------- */
-
-/* Marks the page of a branch or leaf of the list, or one of a row's own pages. */
-static int tree_mark_part(struct tree *tree, uint64_t page)
-{
-	int r = tree_mark(tree, page, "is in the list of free pages, and part of it");
-
-	return r == 0 && page >= tree->in_file ? tree_damaged(tree, page, "is not in the file") : r;
-}
-
-/* Marks the pages named by a row of the list; its value has SIZE bytes. */
-static int tree_mark_named(struct tree *tree, uint64_t leaf, const uint8_t *value, uint64_t size)
-{
-	uint64_t n = size >= 8 ? le64_get(value) : UINT64_MAX;
-	int r = n > size / 8 - 1 ? tree_damaged(tree, leaf,
-					   "has a row of the list of free pages that can't be")
-				 : 0;
-
-	for (uint64_t i = 1; i <= n && r == 0; i++)
-		r = tree_mark(tree, le64_get(value + 8 * i),
-			"is free, and also free or in use elsewhere");
-	return r;
-}
-
-/* Marks the pages of ROW in PAGE, a leaf of the list. */
-static int tree_mark_row(struct tree *tree, uint64_t leaf, const uint8_t *page, const uint8_t *row)
-{
-	size_t page_size = tree->map->page_size, size = node_value_size(row);
-	const uint8_t *value = row + NODE_HEADER + node_key(row).size;
-	size_t room = page_size - (size_t)(value - page);
-	bool is_large = le16_get(row + NODE_FLAGS) & NODE_IS_LARGE;
-
-	if ((is_large ? 8 : size) > room)
-		return tree_damaged(tree, leaf, "has a row outside of it");
-	if (!is_large)
-		return tree_mark_named(tree, leaf, value, size);
-	uint64_t first = le64_get(value);
-	int r = 0;
-	for (uint64_t i = 0; i <= (PAGE_HEADER + size - 1) / page_size && r == 0; i++)
-		r = tree_mark_part(tree, first + i);
-	return r < 0 ? r
-		     : tree_mark_named(tree, leaf,
-			       tree->map->address + first * page_size + PAGE_HEADER, size);
-}
-
-/* Marks the pages of a part of the list, and those in it. ROOM has a page for each level. */
-static int tree_walk_free(struct tree *tree, uint64_t page, unsigned depth, uint8_t *room)
-{
-	size_t size = tree->map->page_size;
-	int r = tree_mark_part(tree, page);
-
-	if (r == 0)
-		r = tree_read(tree, page, depth > 1 ? PAGE_IS_BRANCH : PAGE_IS_LEAF, room, size);
-	size_t end = r == 0 ? le16_get(room + PAGE_LOWER) : 0;
-	for (size_t at = PAGE_HEADER; at + 2 <= end && r == 0; at += 2) {
-		const uint8_t *row = tree_row(tree, room, at, end);
-
-		r = !row        ? tree_damaged(tree, page, "has a row outside of it")
-		    : depth > 1 ? tree_walk_free(tree, node_page(row), depth - 1, room + size)
-				: tree_mark_row(tree, page, room, row);
-	}
-	return r;
-}
-
-/* If TXN's state is no longer the newest one, a writer runs, and checked the file at its
- * opening. */
-static int tree_mark_free(struct tree *tree, MDB_txn *txn)
-{
-	struct free_list list;
-
-	if (!mapping_free_list(tree->map, mdb_txn_id(txn), &list) || !list.depth)
-		return 0;
-	if (list.depth > TREE_DEPTH_MOST)
-		return tree_damaged(
-			tree, mdb_txn_id(txn) & 1, "has a list of free pages that can't be");
-	AUTO_FREE uint8_t *room = calloc(list.depth, tree->map->page_size);
-	return room ? tree_walk_free(tree, list.root, list.depth, room)
-		    : err_set(-ENOMEM, "checking '%s'", tree->map->path);
 }
 
 /* ---- the databases ------------------------------------------------------ */
@@ -218,7 +139,29 @@ static int tree_mark_large(struct tree *tree, const uint8_t *node)
 	return r;
 }
 
-/* Checks the keys of a leaf: in order and within its bounds. */
+/* Marks the pages named by a row of the list of free pages, in LEAF. */
+static int tree_mark_listed(struct tree *tree, uint64_t leaf, const uint8_t *node)
+{
+	uint64_t size = node_value_size(node), page_size = tree->map->page_size;
+	const uint8_t *value = node + NODE_HEADER + node_key(node).size;
+
+	if (le16_get(node + NODE_FLAGS) & NODE_IS_LARGE) {
+		uint64_t first = le64_get(value);
+		if (first + (PAGE_HEADER + size - 1) / page_size >= tree->in_file)
+			return tree_damaged(tree, first, "is not in the file");
+		value = tree->map->address + first * page_size + PAGE_HEADER;
+	}
+	uint64_t n = size >= 8 ? le64_get(value) : UINT64_MAX;
+	int r = n > size / 8 - 1 ? tree_damaged(tree, leaf,
+					   "has a row of the list of free pages that can't be")
+				 : 0;
+	for (uint64_t i = 1; i <= n && r == 0; i++)
+		r = tree_mark(tree, le64_get(value + 8 * i),
+			"is free, and also free or in use elsewhere");
+	return r;
+}
+
+/* Checks the keys of a leaf: in order and within its bounds. Marks the pages of its rows. */
 static int tree_read_leaf(struct tree *tree, const struct part *leaf)
 {
 	size_t size = tree->map->page_size;
@@ -231,13 +174,16 @@ static int tree_read_leaf(struct tree *tree, const struct part *leaf)
 	for (size_t at = PAGE_HEADER; at < end && r == 0; at += 2) {
 		const uint8_t *node = leaf->room + le16_get(leaf->room + at);
 		struct bytes key = node_key(node);
-		if ((at == PAGE_HEADER ? bytes_compare(leaf->low, key) > 0
-				       : bytes_compare(before, key) >= 0) ||
-			(leaf->high.size && bytes_compare(key, leaf->high) >= 0))
+		if (!tree->is_list &&
+			((at == PAGE_HEADER ? bytes_compare(leaf->low, key) > 0
+					    : bytes_compare(before, key) >= 0) ||
+				(leaf->high.size && bytes_compare(key, leaf->high) >= 0)))
 			return tree_damaged(
 				tree, leaf->page, "has a key that does not belong there");
 		before = key;
 		r = tree_mark_large(tree, node);
+		if (r == 0 && tree->is_list)
+			r = tree_mark_listed(tree, leaf->page, node);
 	}
 	return r;
 }
@@ -279,7 +225,7 @@ static int tree_walk_branch(struct tree *tree, const struct part *part)
 		below.page = node_page(row);
 		below.is_first = at == PAGE_HEADER;
 		below.high = is_last ? part->high : node_key(next);
-		if (below.high.size && bytes_compare(below.low, below.high) >= 0)
+		if (!tree->is_list && below.high.size && bytes_compare(below.low, below.high) >= 0)
 			return tree_damaged(tree, part->page, "has keys that are not in order");
 		r = tree_walk(tree, &below);
 		below.low = below.high;
@@ -298,7 +244,7 @@ static int tree_walk(struct tree *tree, const struct part *part)
 	if (r < 0)
 		return r;
 	*(is_leaf ? &tree->leaves : &tree->branches) += 1;
-	if (is_leaf && tree->is_whole)
+	if (is_leaf && (tree->is_whole || tree->is_list))
 		return tree_read_leaf(tree, part);
 	if (is_leaf)
 		return part->is_first
@@ -306,6 +252,34 @@ static int tree_walk(struct tree *tree, const struct part *part)
 			       : 0;
 	r = tree_read(tree, part->page, PAGE_IS_BRANCH, part->room, tree->map->page_size);
 	return r < 0 ? r : tree_walk_branch(tree, part);
+}
+
+/* Marks the pages of the tree with this root, of any depth but 0. */
+static int tree_walk_all(struct tree *tree, uint64_t root, unsigned depth)
+{
+	AUTO_FREE uint8_t *room = calloc(depth, tree->map->page_size);
+
+	return room ? tree_walk(tree,
+			      &(struct part){
+				      .page = root, .depth = depth, .is_first = true, .room = room})
+		    : err_set(-ENOMEM, "checking '%s'", tree->map->path);
+}
+
+/* Marks the list of free pages, and the pages in it. If TXN's state is no longer the newest one, a
+ * writer runs, and checked the file at its opening. */
+static int tree_mark_free(struct tree *tree, MDB_txn *txn)
+{
+	struct free_list list;
+
+	if (!mapping_free_list(tree->map, mdb_txn_id(txn), &list) || !list.depth)
+		return 0;
+	if (list.depth > TREE_DEPTH_MOST)
+		return tree_damaged(
+			tree, mdb_txn_id(txn) & 1, "has a list of free pages that can't be");
+	tree->is_list = true;
+	int r = tree_walk_all(tree, list.root, list.depth);
+	tree->is_list = false;
+	return r;
 }
 
 /* Marks the pages of the database with the row VALUE in the table of databases. */
@@ -321,12 +295,8 @@ static int tree_check_database(struct tree *tree, const MDB_val *value)
 	if (le16_get(row + DATABASE_FLAGS) != 0 || depth > TREE_DEPTH_MOST ||
 		!depth != (root == UINT64_MAX))
 		return tree_damaged(tree, table, "has a row of a database that can't be");
-	AUTO_FREE uint8_t *room = calloc(depth + 1, tree->map->page_size);
-	if (!room)
-		return err_set(-ENOMEM, "checking '%s'", tree->map->path);
 	tree->branches = tree->leaves = 0;
-	struct part all = {.page = root, .depth = depth, .is_first = true, .room = room};
-	int r = depth ? tree_walk(tree, &all) : 0; /* 0: it is empty */
+	int r = depth ? tree_walk_all(tree, root, depth) : 0; /* 0: it is empty */
 	if (r == 0 && (tree->branches != le64_get(row + DATABASE_BRANCHES) ||
 			      tree->leaves != le64_get(row + DATABASE_LEAVES)))
 		r = tree_damaged(tree, table, "counts other pages of a database than there are");
