@@ -11,16 +11,15 @@
 /* the checks take at most this part of the processor's time */
 #define SHARE 20u
 
-static int readers_note(void *arg, const struct env_reader *reader)
+static int readers_note(void *arg, const struct pin_owner *reader)
 {
 	struct readers_oldest *oldest = arg;
 
-	if (reader->txn == 0 || (reader->pid == getpid() && reader->uid == geteuid()) ||
-		(oldest->reader.txn && oldest->reader.txn <= reader->txn))
+	if (reader->oldest == 0 || (reader->pid == getpid() && reader->uid == geteuid()) ||
+		(oldest->reader.oldest && oldest->reader.oldest <= reader->oldest))
 		return 0;
 	oldest->reader = *reader;
-	(void)snprintf(oldest->pin_file, sizeof(oldest->pin_file), "%s",
-		reader->pin_file ? reader->pin_file : "");
+	(void)snprintf(oldest->pin_file, sizeof(oldest->pin_file), "%s", reader->path);
 	return 0;
 }
 
@@ -29,11 +28,11 @@ static int readers_note(void *arg, const struct env_reader *reader)
 static void readers_warn(struct readers_oldest *known, const struct readers_oldest *found,
 	struct stats *stats, uint64_t now)
 {
-	if (found->reader.txn != known->reader.txn) {
+	if (found->reader.oldest != known->reader.oldest) {
 		*known = *found;
 		known->since = now;
 	}
-	if (!known->reader.txn || known->warned || now - known->since <= READERS_HELD_NS)
+	if (!known->reader.oldest || known->warned || now - known->since <= READERS_HELD_NS)
 		return;
 	known->warned = true;
 	stats_add(stats, STAT_OLD_SNAPSHOTS, 1);

@@ -16,7 +16,7 @@
 
 /* The oldest snapshot of a database. */
 struct readers_oldest {
-	struct env_reader reader; /* .txn 0: there is none */
+	struct pin_owner reader; /* .oldest 0: there is none */
 	char pin_file[PATH_MAX];
 	uint64_t since; /* it is the oldest */
 	bool warned;

@@ -203,7 +203,7 @@ struct reader_walk {
 
 /* Sets *RET_READER to the entry of a process, made if there is none. Processes of one program and
  * user in other PID namespaces (pid 0) share an entry. */
-static int status_find_reader(struct store_status *status, const struct env_reader *found,
+static int status_find_reader(struct store_status *status, const struct pin_owner *found,
 	struct status_reader **ret_reader)
 {
 	struct status_reader made = {.pid = found->pid, .uid = found->uid};
@@ -223,11 +223,11 @@ static int status_find_reader(struct store_status *status, const struct env_read
 	return 0;
 }
 
-static int status_add_reader(void *arg, const struct env_reader *found)
+static int status_add_reader(void *arg, const struct pin_owner *found)
 {
 	struct reader_walk *walk = arg;
 	struct status_reader *reader;
-	uint64_t txn = found->txn;
+	uint64_t txn = found->oldest;
 
 	walk->slots += found->slots;
 	if (found->pid == getpid() && found->uid == geteuid())
@@ -245,7 +245,7 @@ static int status_add_reader(void *arg, const struct env_reader *found)
 		return 0;
 	reader->behind = behind;
 	free(reader->pin_file);
-	reader->pin_file = strdup(found->pin_file ? found->pin_file : "");
+	reader->pin_file = strdup(found->path);
 	return reader->pin_file ? 0 : err_set(-ENOMEM, "the list of snapshots");
 }
 

@@ -483,72 +483,24 @@ int env_clean_pins(struct env *env)
 	return r < 0 ? r : removed;
 }
 
-struct each_reader {
-	const struct mapping *map;
-	env_reader_fn *fn;
-	void *arg;
-	bool kept; /* the keeper's line has come */
-};
-
-/* LMDB gives text: a heading, then lines "pid thread txn", with "-" as txn of a slot without a
- * snapshot. */
-static int env_reader_line(const char *line, void *arg)
-{
-	struct each_reader *each = arg;
-	struct env_reader reader = {.uid = geteuid(), .slots = 1};
-
-	if (sscanf(line, "%" SCNd32 " %*x %" SCNu64, &reader.pid, &reader.txn) < 1)
-		return 0;
-	if (!each->kept && reader.txn == each->map->floor) {
-		each->kept = true;
-		return 0;
-	}
-	reader.snapshots = reader.txn != 0;
-	/* A negative result ends the listing. */
-	int r = each->fn(each->arg, &reader);
-	return r > 0 ? -r : r;
-}
-
-static int env_reader_pin(void *arg, const struct pin_owner *owner)
-{
-	struct each_reader *each = arg;
-	struct env_reader reader = {.pid = owner->pid,
-		.uid = owner->uid,
-		.txn = owner->oldest,
-		.slots = owner->slots,
-		.snapshots = owner->snapshots,
-		.pin_file = owner->path};
-
-	memcpy(reader.program, owner->program, sizeof(reader.program));
-	return each->fn(each->arg, &reader);
-}
-
-int env_each_reader(struct env *env, env_reader_fn *fn, void *arg)
+int env_each_reader(struct env *env, pin_scan_fn *fn, void *arg)
 {
 	CLEANUP(pin_scan_close) struct pin_scan *scan = NULL;
-	struct each_reader each = {.map = env->map, .fn = fn, .arg = arg};
 
 	CHECK_OBJ(env, ENV_MAGIC);
 	int r = mapping_open_scan(env->map, &scan);
-	if (r == 0 && env->map->own_page)
-		r = mdb_reader_list(env->map->mdb, env_reader_line, &each);
-	if (r >= 0 && scan)
-		r = pin_scan_each(scan, mapping_floor(env->map), env_reader_pin, &each);
-	return r < 0 ? r : 0;
+	return r == 0 && scan ? pin_scan_each(scan, mapping_floor(env->map), fn, arg) : r;
 }
 
-int env_each_replaced_reader(struct env *a, struct env *b, env_reader_fn *fn, void *arg)
+int env_each_replaced_reader(struct env *a, struct env *b, pin_scan_fn *fn, void *arg)
 {
 	CLEANUP(pin_scan_close) struct pin_scan *scan = NULL;
-	struct each_reader each = {.map = a->map, .fn = fn, .arg = arg};
 	const uint64_t inodes[2] = {a->map->inode, b->map->inode};
 
 	CHECK_OBJ(a, ENV_MAGIC);
 	CHECK_OBJ(b, ENV_MAGIC);
 	int r = mapping_open_scan(a->map, &scan);
-	if (r == 0 && scan)
-		r = pin_scan_each_other(scan, inodes, 2, env_reader_pin, &each);
-	return r < 0 ? r : 0;
+	return r == 0 && scan ? pin_scan_each_other(scan, inodes, 2, fn, arg) : r;
 }
 
 size_t env_page_size(const struct env *env)

@@ -21,12 +21,12 @@
 #define STORE_ENV_ENV_H
 
 #include "common/bytes.h"
+#include "store/pins/pin_scan.h"
 
 #define ENV_DATABASES_MAX 8
 #define ENV_KEY_MAX       511
 
 struct env;
-struct pin_places;
 struct txn;
 struct cursor;
 
@@ -88,21 +88,11 @@ int env_clean_pins(struct env *env);
  * transactions. Only saves time; does nothing without WRITEMAP or before Linux 5.14. */
 void env_prepare(struct env *env);
 
-struct env_reader {
-	int32_t pid; /* 0: not known here (pin_scan.h) */
-	uint32_t uid;
-	char program[16]; /* as it calls itself; "" for this process's own */
-	uint64_t txn;     /* pinned by its oldest snapshot; 0: it holds none */
-	uint32_t slots, snapshots;
-	/* its path, to find the process by; NULL: none. Valid during the call */
-	const char *pin_file;
-};
-typedef int env_reader_fn(void *arg, const struct env_reader *reader);
-/* Calls FN for each reading process, and for each slot of this one, until it returns non-zero. */
-int env_each_reader(struct env *env, env_reader_fn *fn, void *arg);
+/* Calls FN for each other reading process, until it returns non-zero. */
+int env_each_reader(struct env *env, pin_scan_fn *fn, void *arg);
 /* Calls FN for each process with a replaced file open (`kinf compact`): it holds its space. A and B
  * are the store's two environments now. */
-int env_each_replaced_reader(struct env *a, struct env *b, env_reader_fn *fn, void *arg);
+int env_each_replaced_reader(struct env *a, struct env *b, pin_scan_fn *fn, void *arg);
 
 /* Checks the meta pages, and the newest state's trees for foreign pages; LMDB would silently read
  * an older state. Opening does it once. Returns: 0; ERR_CORRUPT. */

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/array.h"
@@ -26,7 +25,6 @@
 #define ALIVE_NS  50000000u
 #define IDLE_NS   1000000000u /* before another one is checked again */
 #define CLEAN_MAX 1024        /* entries of a directory, in one call */
-#define MAKING_S  60          /* a file takes milliseconds to make */
 
 struct pin_scan_file {
 	char name[PIN_NAME_LENGTH + 1];
@@ -468,35 +466,17 @@ int pin_scan_each_other(
 	return pin_scan_walk(scan, &(struct pin_choice){.inodes = inodes, .n = n}, 0, fn, arg);
 }
 
-/* Returns true if the creator died before publishing the file. A creator that was only stopped
- * finds its file without a name, and makes another. */
-static bool pin_scan_is_abandoned(int directory_fd, const char *name)
-{
-	struct stat st;
-	time_t now = time(NULL);
-
-	return fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       (now < st.st_mtime || now - st.st_mtime > MAKING_S);
-}
-
-/* Removes an entry of a place unless a living process holds it. Returns whether it was a pin
- * file. */
+/* Removes a file of a place unless a living process holds it. Returns whether it did. */
 static bool pin_scan_clean_entry(int directory_fd, const char *name)
 {
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
 	struct stat st;
 
 	AUTO_FD int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 && errno != ELOOP && errno != ENXIO &&
-		(errno != EACCES || !pin_scan_is_abandoned(directory_fd, name)))
-		return false; /* perhaps it is being made */
-	bool is_file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	/* Locked, not only found unlocked: the file's creator then fails to lock it, and makes
 	 * another. */
-	if (is_file && fcntl(fd, F_OFD_SETLK,
-			       &(struct flock){.l_type = F_RDLCK, .l_whence = SEEK_SET}) < 0)
-		return false;
-	bool is_directory = fd >= 0 && !is_file && S_ISDIR(st.st_mode);
-	return unlinkat(directory_fd, name, is_directory ? AT_REMOVEDIR : 0) == 0 && is_file;
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	       fcntl(fd, F_OFD_SETLK, &lock) == 0 && unlinkat(directory_fd, name, 0) == 0;
 }
 
 int pin_scan_clean(struct pin_scan *scan)
@@ -510,8 +490,7 @@ int pin_scan_clean(struct pin_scan *scan)
 			continue;
 		rewinddir(scan->places[i]);
 		for (struct dirent *entry; n < end && (entry = readdir(scan->places[i])); n++)
-			if (n >= scan->cleaned && strcmp(entry->d_name, ".") != 0 &&
-				strcmp(entry->d_name, "..") != 0)
+			if (n >= scan->cleaned)
 				removed +=
 					pin_scan_clean_entry(dirfd(scan->places[i]), entry->d_name);
 	}
@@ -524,11 +503,8 @@ void pin_scan_remove_place(int directory_fd, const char *name)
 	DIR *place = pin_scan_open_place(directory_fd, name);
 
 	for (struct dirent *entry; place && (entry = readdir(place));)
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			(void)pin_scan_clean_entry(
-				/* a remaining entry keeps the place */
-				dirfd(place), entry->d_name);
+		(void)pin_scan_clean_entry(dirfd(place), entry->d_name);
 	if (place)
 		(void)closedir(place);
-	(void)unlinkat(directory_fd, name, AT_REMOVEDIR);
+	(void)unlinkat(directory_fd, name, AT_REMOVEDIR); /* a remaining entry keeps the place */
 }

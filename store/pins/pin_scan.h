@@ -58,9 +58,8 @@ int pin_scan_all(struct pin_scan *scan, pin_scan_fn *fn, void *arg);
 int pin_scan_each_other(
 	struct pin_scan *scan, const uint64_t *inodes, size_t n, pin_scan_fn *fn, void *arg);
 
-/* Removes dead processes' files, of any environment, and other entries from the places. A call
- * looks at 1024 entries, and the next one goes on there. Returns the number of pin files
- * removed. */
+/* Removes dead processes' files, of any environment, from the places. A call looks at 1024 entries,
+ * and the next one goes on there. Returns the number of files removed. */
 int pin_scan_clean(struct pin_scan *scan);
 /* Removes the place DIRECTORY_FD/NAME, unless living processes have files in it. */
 void pin_scan_remove_place(int directory_fd, const char *name);

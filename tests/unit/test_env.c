@@ -317,27 +317,6 @@ Test(env, used_bytes_do_not_count_free_pages)
 	cr_assert_geq(after.file_bytes, full.file_bytes);
 }
 
-static int remember_pid(void *arg, const struct env_reader *reader)
-{
-	if (reader->txn)
-		*(int32_t *)arg = reader->pid;
-	return 0;
-}
-
-Test(env, readers_are_listed_with_their_snapshots)
-{
-	int32_t pid = 0;
-
-	put(env, "a", 1);
-	cr_assert_eq(txn_begin_read(env, &txn), 0);
-	cr_assert_eq(env_each_reader(env, remember_pid, &pid), 0);
-	cr_assert_eq(pid, getpid());
-	pid = 0;
-	txn_reset(txn);
-	cr_assert_eq(env_each_reader(env, remember_pid, &pid), 0);
-	cr_assert_eq(pid, 0);
-}
-
 /* A daemon ends after its store was removed and another one was made at the same path. */
 Test(envs, closing_touches_no_other_file_that_has_the_path_now)
 {

@@ -108,7 +108,7 @@ static int forge(unsigned number, int32_t pid, const char *program)
 	return fd;
 }
 
-static int note_pid(void *arg, const struct env_reader *reader)
+static int note_pid(void *arg, const struct pin_owner *reader)
 {
 	if (strcmp(reader->program, "forged") == 0)
 		*(int32_t *)arg = reader->pid;
