@@ -52,7 +52,8 @@
 #define BAD_MAX   20   /* of them with damage: a writer was in the middle of a commit at first */
 
 struct meta {
-	uint64_t txn, root, marker;
+	uint64_t txn, root, marker, map_bytes, last_page;
+	uint32_t page_size;
 	uint16_t depth;
 	bool has_marker;
 	bool is_beyond; /* its table lies beyond the end of the file */
@@ -87,23 +88,39 @@ static int markers_pread(
 	return 0;
 }
 
-/* Returns: 0; NOT_FOUND: the file is too short, as LMDB reports. */
-static int markers_read_metas(
-	const struct mapping *map, int fd, uint32_t page_size, struct meta metas[2])
+/* Reads both meta pages. Returns: 0; NOT_FOUND: the file is too short, as LMDB reports; ERR_CORRUPT:
+ * opening it would be unsafe: LMDB divides by the size of pages, maps a state beyond the map, and
+ * compares keys by the flags. */
+static int markers_read_metas(const struct mapping *map, int fd, struct meta metas[2])
 {
 	uint8_t page[META_BYTES];
-	bool is_short = false;
-	int r = 0;
+	bool is_short, is_good = true;
 
-	for (unsigned i = 0; i < 2 && r == 0 && !is_short; i++) {
-		r = markers_pread(map, fd, page, sizeof(page), (uint64_t)i * page_size, &is_short);
-		metas[i] = (struct meta){
+	for (unsigned i = 0; i < 2 && is_good; i++) {
+		int r = markers_pread(
+			map, fd, page, sizeof(page), i ? metas[0].page_size : 0, &is_short);
+		if (r < 0 || is_short)
+			return r < 0 ? r : NOT_FOUND;
+		struct meta meta = {
 			.txn = le64_get(page + META_TXN),
 			.root = le64_get(page + META_ROOT),
+			.map_bytes = le64_get(page + META_MAP),
+			.last_page = le64_get(page + META_LAST),
+			.page_size = le32_get(page + META_PAGE_SIZE),
 			.depth = le16_get(page + META_DEPTH),
 		};
+		is_good = (i == 0 || meta.page_size == metas[0].page_size) &&
+			  page_size_is_possible(meta.page_size) && meta.map_bytes < ADDRESSES &&
+			  meta.last_page < meta.map_bytes / meta.page_size &&
+			  le16_get(page + META_FREE) == MDB_INTEGERKEY &&
+			  le16_get(page + META_FLAGS) == 0;
+		metas[i] = meta;
 	}
-	return r < 0 ? r : is_short ? NOT_FOUND : 0;
+	return is_good ? 0
+		       : err_say(ERR_CORRUPT,
+				 "'%s/data.mdb' is damaged: its meta pages have sizes of pages, of "
+				 "the map or of a state, or flags, that can't be",
+				 map->path);
 }
 
 /* Returns whether the row at NODE lies in the page, after its list of rows, and is of a kind of the
@@ -144,9 +161,10 @@ static void meta_find_marker(struct meta *meta, const uint8_t *page, size_t size
 	}
 }
 
-static int markers_read_table(
-	const struct mapping *map, int fd, uint32_t page_size, struct meta *meta)
+static int markers_read_table(const struct mapping *map, int fd, struct meta *meta)
 {
+	uint32_t page_size = meta->page_size;
+
 	if (meta->depth != 1 || meta->root >= ADDRESSES / page_size)
 		return 0;
 	AUTO_FREE uint8_t *page = malloc(page_size);
@@ -183,18 +201,17 @@ static bool markers_are_same(const struct markers *a, const struct markers *b)
 
 /* Reads both meta pages with their markers, and the pin page, as they are at one instant. Returns:
  * 0; AGAIN: a writer commits meanwhile; NOT_FOUND: the file is too short. */
-static int markers_read(
-	const struct mapping *map, int fd, uint32_t page_size, struct markers *markers)
+static int markers_read(const struct mapping *map, int fd, struct markers *markers)
 {
 	struct markers after = {.has_page = false};
 	int r = markers_read_page(map, fd, markers);
 
 	if (r == 0)
-		r = markers_read_metas(map, fd, page_size, markers->metas);
+		r = markers_read_metas(map, fd, markers->metas);
 	for (int one = 0; one < 2 && r == 0; one++)
-		r = markers_read_table(map, fd, page_size, &markers->metas[one]);
+		r = markers_read_table(map, fd, &markers->metas[one]);
 	if (r == 0)
-		r = markers_read_metas(map, fd, page_size, after.metas);
+		r = markers_read_metas(map, fd, after.metas);
 	if (r == 0)
 		r = markers_read_page(map, fd, &after);
 	return r != 0 ? r : markers_are_same(markers, &after) ? 0 : AGAIN;
@@ -265,50 +282,20 @@ static int markers_open(const struct mapping *map, int flags)
 	return open(path, flags | O_CLOEXEC);
 }
 
-/* Reads the page size. Returns: FOUND; NOT_FOUND: there is no file, or a short one, as LMDB
- * reports; ERR_CORRUPT: opening it would be unsafe: LMDB divides by the size, maps a state beyond
- * the map, and compares keys by the flags. */
-static int markers_read_sizes(const struct mapping *map, int fd, uint32_t *ret_page_size)
-{
-	uint8_t meta[META_BYTES];
-	uint32_t size = 0;
-	bool is_short, is_good = true;
-
-	for (unsigned i = 0; i < 2 && is_good; i++) {
-		int r = markers_pread(map, fd, meta, sizeof(meta), (uint64_t)i * size, &is_short);
-		if (r < 0 || is_short)
-			return r < 0 ? r : NOT_FOUND;
-		uint32_t own = le32_get(meta + META_PAGE_SIZE);
-		is_good = (i == 0 || own == size) && page_size_is_possible(own) &&
-			  le64_get(meta + META_MAP) < ADDRESSES &&
-			  le64_get(meta + META_LAST) < le64_get(meta + META_MAP) / own &&
-			  le16_get(meta + META_FREE) == MDB_INTEGERKEY &&
-			  le16_get(meta + META_FLAGS) == 0;
-		size = own;
-	}
-	*ret_page_size = size;
-	return is_good ? FOUND
-		       : err_say(ERR_CORRUPT,
-				 "'%s/data.mdb' is damaged: its meta pages have sizes of pages, of "
-				 "the map or of a state, or flags, that can't be",
-				 map->path);
-}
-
 int mapping_check_metas(const struct mapping *map, bool with_markers)
 {
 	struct markers markers;
-	uint32_t page_size;
 	bool is_sound = true;
 	AUTO_FD int fd = markers_open(map, O_RDONLY);
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_set(-errno, "opening '%s/data.mdb'", map->path);
-	int r = markers_read_sizes(map, fd, &page_size);
-	if (r != FOUND || !with_markers)
+	int r = markers_read_metas(map, fd, markers.metas);
+	if (r || !with_markers)
 		return r < 0 ? r : 0;
 	for (int i = 0, bad = 0; i < TRIES_MAX; i++) {
 		markers = (struct markers){.has_page = false};
-		r = markers_read(map, fd, page_size, &markers);
+		r = markers_read(map, fd, &markers);
 		is_sound = r != 0 || markers_are_sound(&markers);
 		if (r != AGAIN && (is_sound || map->mode == ENV_WRITE || ++bad == BAD_MAX))
 			break;
@@ -319,26 +306,21 @@ int mapping_check_metas(const struct mapping *map, bool with_markers)
 
 int mapping_lower_size(const struct mapping *map, uint64_t bytes)
 {
-	uint8_t meta[META_BYTES];
-	bool is_short = false;
-	uint32_t page_size;
 	AUTO_FD int fd = markers_open(map, O_RDWR);
+	struct meta metas[2];
+	uint8_t word[8];
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_set(-errno, "opening '%s/data.mdb'", map->path);
-	int r = markers_read_sizes(map, fd, &page_size);
-	for (unsigned i = 0; i < 2 && r == FOUND; i++) {
-		int read = markers_pread(
-			map, fd, meta, sizeof(meta), (uint64_t)i * page_size, &is_short);
-		if (read < 0 || is_short)
-			return read;
-		uint64_t least = (le64_get(meta + META_LAST) + 1) * page_size,
+	int r = markers_read_metas(map, fd, metas);
+	for (unsigned i = 0; i < 2 && r == 0; i++) {
+		uint64_t page_size = metas[i].page_size,
+			 least = (metas[i].last_page + 1) * page_size,
 			 size = bytes > least ? bytes : least;
-		bool is_larger = le64_get(meta + META_MAP) > size;
-		le64_put(meta + META_MAP, size);
+		le64_put(word, size);
 		errno = EIO; /* of a short write */
-		if (is_larger &&
-			pwrite(fd, meta + META_MAP, 8, (off_t)i * page_size + META_MAP) != 8)
+		if (metas[i].map_bytes > size &&
+			pwrite(fd, word, 8, (off_t)(i * page_size + META_MAP)) != 8)
 			r = err_set(-errno, "lowering the map of '%s/data.mdb'", map->path);
 	}
 	return r < 0 ? r : 0;
