@@ -292,35 +292,3 @@ Test(env_path, searches_agree_with_lmdbs)
 	cr_assert(found[0] > 100 && found[1] > 100 && found[2] > 10, "%u %u %u", found[0], found[1],
 		found[2]);
 }
-
-/* Long keys make three levels of pages. */
-Test(env_path, the_row_after_is_the_one_of_a_cursor)
-{
-	CLEANUP(env_close) struct env *env = open_env("e", ENV_WRITE);
-	CLEANUP(cursor_close) struct cursor *cursor = NULL;
-	struct bytes key, value, floor_key, next;
-	unsigned missing = 0;
-	CLEANUP(txn_abort) struct txn *txn = NULL;
-	char text[256];
-	void *place;
-
-	cr_assert_eq(txn_begin_write(env, &txn), 0);
-	for (int i = 0; i < 5000; i++) {
-		key = BYTES(text, (size_t)snprintf(text, sizeof(text), "%0200d", 7 * i % 5000 * 2));
-		cr_assert_eq(txn_reserve(txn, 0, key, 8, 0, &place), 0);
-	}
-	cr_assert_eq(txn_commit(&txn), 0);
-	cr_assert_eq(txn_begin_read(env, &txn), 0);
-	cr_assert_eq(cursor_open(txn, 0, &cursor), 0);
-	for (int i = 0; i < 10000; i++) {
-		key = BYTES(text, (size_t)snprintf(text, sizeof(text), "%0200d", i));
-		cr_assert_eq(txn_floor(txn, 0, key, &floor_key, &value), FOUND);
-		int r = txn_after(txn, 0, &next, &value);
-		missing += r != FOUND;
-		(void)snprintf(text, sizeof(text), "%0200d", (i & ~1) + 2);
-		cr_assert(r == NOT_FOUND || (r == FOUND && bytes_equal(next, bytes_str(text))),
-			"%d", i);
-	}
-	cr_assert_eq(missing, 2); /* after the last row */
-	cursor_close(&cursor);
-}

@@ -101,17 +101,6 @@ Test(home, runtime_directory_that_goes_while_it_is_made_is_made_again)
 		cr_assert_eq(pthread_join(threads[i], NULL), 0);
 }
 
-Test(home, id_stays)
-{
-	CLEANUP(home_close) struct home *home = open_home(true);
-	char id[17];
-
-	memcpy(id, home_id(home), sizeof(id));
-	home_close(&home);
-	home = open_home(true);
-	cr_assert_str_eq(home_id(home), id);
-}
-
 Test(home, missing_store_says_how_one_comes_to_be)
 {
 	struct home_options options = {0};

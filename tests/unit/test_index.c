@@ -9,33 +9,6 @@
 
 TestSuite(index, .init = setup, .fini = teardown);
 
-/* Returns the disk's free bytes for the index after its last page: the next transaction writes
- * there. */
-static int64_t room(void)
-{
-	struct env_info info;
-	struct stat st;
-
-	cr_assert_eq(env_info(index_env(rig.index), &info), 0);
-	cr_assert_eq(fstatat(home_index_fd(rig.home), "gen-1/data.mdb", &st, 0), 0);
-	return (int64_t)st.st_blocks * 512 - (int64_t)info.file_bytes;
-}
-
-/* A page without block is a SIGBUS for its writer when the disk is full. */
-Test(index, no_transaction_writes_where_the_disk_has_no_block)
-{
-	/* With large pages the file is as long as its blocks after each commit. */
-	const int64_t ahead = sysconf(_SC_PAGESIZE) > 16384 ? 0 : 64 << 10;
-
-	cr_assert_geq(room(), ahead, "%lld", (long long)room());
-	for (uint64_t taken = 1; taken < 10; taken++) {
-		cr_assert_eq(index_begin(rig.index), 0);
-		cr_assert_eq(index_set_taken(rig.index, taken), 0);
-		cr_assert_eq(index_commit(rig.index), 0);
-		cr_assert_geq(room(), ahead, "%lld", (long long)room());
-	}
-}
-
 Test(index, objects_are_found_by_name_by_id_and_by_term)
 {
 	struct index_entry entry;
