@@ -136,10 +136,6 @@ int txn_get(struct txn *txn, unsigned db, struct bytes key,
 /* Gets the last row with a key <= KEY. FOUND, END. */
 int txn_floor(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_key,
 	struct bytes *ret_value);
-/* Returns true if txn_keep_sound() was called for VALUE lately in this read transaction. */
-bool txn_is_sound(const struct txn *txn, struct bytes value);
-/* Remembers the row with VALUE as one with the right checksum. */
-void txn_keep_sound(struct txn *txn, struct bytes value);
 /* Gets the row after the last txn_floor()'s, without a cursor. Returns: FOUND; NOT_FOUND: it takes
  * a cursor; ERR_CORRUPT: its rows do not fill the page, so a changed number hides others. */
 int txn_after(struct txn *txn, unsigned db, struct bytes *ret_key, struct bytes *ret_value);

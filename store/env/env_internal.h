@@ -124,7 +124,6 @@ struct txn {
 	unsigned found_db;
 	uint64_t pages;               /* of its state, and perhaps some more */
 	const void *whole[TXN_KNOWN]; /* leaves found whole lately */
-	const void *sound[TXN_KNOWN]; /* values of sound rows; in a read transaction */
 	struct cursor *cursors; /* of a write transaction: LMDB frees its side of them at the end */
 	uint64_t kept;          /* WRITEMAP: bytes to keep free (txn_keep_free()) */
 	/* WRITEMAP: bytes of blocks reserved beyond the last page of its beginning */

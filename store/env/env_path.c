@@ -112,7 +112,6 @@ void txn_begin_paths(struct txn *txn)
 	txn->roots_known = 0;
 	txn->found_db = UINT_MAX;
 	memset(txn->whole, 0, sizeof(txn->whole));
-	memset(txn->sound, 0, sizeof(txn->sound));
 	txn->pages = (end < map->map_bytes ? end : map->map_bytes) / map->page_size;
 }
 
@@ -124,24 +123,6 @@ bool txn_leaf_is_whole(struct txn *txn, const uint8_t *leaf)
 	if (*known != leaf && mapping_leaf_is_whole(leaf, txn->map->page_size))
 		*known = leaf;
 	return *known == leaf;
-}
-
-static const void **txn_sound_place(const struct txn *txn, struct bytes value)
-{
-	uintptr_t at = (uintptr_t)value.data;
-
-	return (const void **)(uintptr_t)&txn->sound[(at >> 5 ^ at >> 9) % TXN_KNOWN];
-}
-
-bool txn_is_sound(const struct txn *txn, struct bytes value)
-{
-	return *txn_sound_place(txn, value) == value.data;
-}
-
-void txn_keep_sound(struct txn *txn, struct bytes value)
-{
-	if (!txn->is_write)
-		*txn_sound_place(txn, value) = value.data;
 }
 
 /* ---- ways --------------------------------------------------------------- */

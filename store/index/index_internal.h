@@ -104,9 +104,6 @@ struct bytes index_checksum_row(struct bytes key, uint8_t *row, size_t size);
 /* Takes the checksum off VALUE, the row KEY of DB, and compares it. Returns: 0; ERR_CORRUPT. */
 int index_check_row(enum index_database db, struct bytes key, struct bytes *value);
 
-/* As index_check_row(), but checks a row only once. */
-int index_check_row_once(
-	struct txn *txn, enum index_database db, struct bytes key, struct bytes *value);
 /* Checks that no row is missing at WANTED, after txn_floor() found a sound row before it, or none.
  * Returns: 0; ERR_CORRUPT. */
 int index_check_missing(struct txn *txn, enum index_database db, struct bytes wanted);

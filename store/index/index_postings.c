@@ -13,10 +13,12 @@
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* VALUE: without its checksum. */
-static int postings_read_checked(
-	struct bytes key, struct bytes value, struct postings_block *ret_block)
+int postings_read(struct bytes key, struct bytes value, struct postings_block *ret_block)
 {
+	int r = index_check_row(INDEX_POSTING, key, &value);
+
+	if (r < 0)
+		return r;
 	if (key.size != POSTING_KEY || value.size % 4 || value.size / 4 >= POSTINGS_MOST)
 		return err_say(ERR_CORRUPT, "index: a row of %zu and %zu bytes in 'posting'",
 			key.size, value.size);
@@ -27,13 +29,6 @@ static int postings_read_checked(
 		.rest = value.data,
 	};
 	return 0;
-}
-
-int postings_read(struct bytes key, struct bytes value, struct postings_block *ret_block)
-{
-	int r = index_check_row(INDEX_POSTING, key, &value);
-
-	return r < 0 ? r : postings_read_checked(key, value, ret_block);
 }
 
 /* Reads the row at the cursor; RESULT is of its move. Returns: FOUND; NOT_FOUND: no row of TERM. */
@@ -74,9 +69,7 @@ int postings_has(struct txn *txn, uint64_t term, uint64_t object)
 	int r = txn_floor(txn, INDEX_POSTING, wanted, &key, &value);
 
 	if (r == FOUND)
-		r = index_check_row_once(txn, INDEX_POSTING, key, &value);
-	if (r == FOUND)
-		r = postings_read_checked(key, value, &block);
+		r = postings_read(key, value, &block);
 	if (r < 0)
 		return r;
 	size_t low = 0, high = r == FOUND && block.term == term ? block.n : 0;

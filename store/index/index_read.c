@@ -56,21 +56,6 @@ static int index_check_around(
 	return 0;
 }
 
-int index_check_row_once(
-	struct txn *txn, enum index_database db, struct bytes key, struct bytes *value)
-{
-	struct bytes stored = *value;
-
-	if (stored.size >= ROW_CRC && txn_is_sound(txn, stored)) {
-		value->size -= ROW_CRC;
-		return 0;
-	}
-	int r = index_check_row(db, key, value);
-	if (r == 0)
-		txn_keep_sound(txn, stored);
-	return r;
-}
-
 int index_check_missing(struct txn *txn, enum index_database db, struct bytes wanted)
 {
 	CLEANUP(cursor_close) struct cursor *cursor = NULL;
@@ -78,7 +63,7 @@ int index_check_missing(struct txn *txn, enum index_database db, struct bytes wa
 	int r = txn_after(txn, db, &key, &value);
 
 	if (r == FOUND && bytes_compare(key, wanted) > 0)
-		return index_check_row_once(txn, db, key, &value);
+		return index_check_row(db, key, &value);
 	if (r < 0)
 		return r;
 	r = cursor_open(txn, db, &cursor);
