@@ -235,22 +235,6 @@ Test(home, reader_leaves_a_directory_that_was_moved_aside)
 	cr_assert_eq(inode_of(home_index_fd(reader)), inode_of(home_index_fd(daemon)));
 }
 
-/* The runtime directory disappears: its login session ends, or a user removes it. */
-Test(home, daemon_that_starts_again_makes_the_runtime_directory)
-{
-	CLEANUP(home_close) struct home *daemon = open_home(true), *reader = open_home(false);
-	int known = home_runtime_fd(reader);
-
-	remove_runtime(daemon);
-	cr_assert_eq(home_check(daemon), ERR_MOVED);
-	home_close(&daemon);
-	daemon = open_home(true);
-	cr_assert_eq(mode_of(home_runtime(daemon)), 0700);
-	cr_assert_eq(home_reopen(reader), 0);
-	cr_assert_eq(home_runtime_fd(reader), known, "other threads know the descriptor");
-	cr_assert_eq(inode_of(known), inode_of(home_runtime_fd(daemon)));
-}
-
 Test(home, reader_finds_a_runtime_directory_that_is_elsewhere_now)
 {
 	CLEANUP(home_close) struct home *daemon = open_home(true), *reader = open_home(false);

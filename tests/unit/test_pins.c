@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Readers in child processes, and a writer reusing pages as fast as it can. */
-#include <sched.h>
-
 #include "tests/unit/pins_rig.h"
 
 TestSuite(pins, .init = setup, .fini = teardown, .timeout = 60);
@@ -57,19 +55,6 @@ Test(pins, program_that_closes_all_descriptors_is_told_and_its_next_snapshot_is_
 		cr_assert_eq(ask(&child, 'c'), 'y');
 	}
 	cr_assert_eq(ask(&child, 'k'), 'y');
-	end(&child, SIGTERM);
-}
-
-Test(pins, stopped_reader_goes_on_where_it_was)
-{
-	struct child child = start();
-
-	setup_writer();
-	cr_assert_eq(ask(&child, 'o'), 'y');
-	cr_assert_eq(kill(child.pid, SIGSTOP), 0);
-	write_many(500);
-	cr_assert_eq(kill(child.pid, SIGCONT), 0);
-	cr_assert_eq(ask(&child, 'c'), 'y');
 	end(&child, SIGTERM);
 }
 
@@ -168,94 +153,4 @@ Test(pins, program_that_leaks_snapshots_stops_itself_only)
 	cr_assert_eq(ask(&other, 'r'), 'y');
 	end(&leaking, SIGTERM);
 	end(&other, SIGTERM);
-}
-
-/* ---- namespaces --------------------------------------------------------- */
-
-static void write_id_map(const char *path, unsigned id)
-{
-	char text[32];
-	AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
-	int n = snprintf(text, sizeof(text), "0 %u 1\n", id);
-
-	cr_assert_eq(write(fd, text, (size_t)n), n, "%s", path);
-}
-
-/* Starts a child as pid 1 of a PID namespace of its own. */
-static struct child start_as_first(void)
-{
-	int to[2], from[2];
-	struct child child;
-
-	cr_assert_eq(pipe2(to, O_CLOEXEC), 0);
-	cr_assert_eq(pipe2(from, O_CLOEXEC), 0);
-	child.pid = fork();
-	if (child.pid == 0) {
-		unsigned uid = geteuid(), gid = getegid();
-		(void)close(to[1]);
-		(void)close(from[0]);
-		if (uid != 0) {
-			cr_assert_eq(unshare(CLONE_NEWUSER), 0);
-			(void)close(open("/proc/self/setgroups", O_WRONLY | O_CLOEXEC));
-			write_id_map("/proc/self/uid_map", uid);
-			(void)gid;
-		}
-		cr_assert_eq(unshare(CLONE_NEWPID), 0, "%s", strerror(errno));
-		pid_t first = fork();
-		if (first == 0) {
-			if (getpid() != 1)
-				_exit(4);
-			serve(to[0], from[1]);
-		}
-		/* Ends with it, and it with this one. */
-		int status;
-		(void)waitpid(first, &status, 0);
-		_exit(0);
-	}
-	(void)close(to[0]);
-	(void)close(from[1]);
-	child.to = to[1];
-	child.from = from[0];
-	return child;
-}
-
-static void end_first(struct child *child)
-{
-	cr_assert_eq(write(child->to, "q", 1), 1);
-	(void)close(child->to);
-	cr_assert_eq(waitpid(child->pid, NULL, 0), child->pid);
-	(void)close(child->from);
-}
-
-Test(pins, two_processes_that_are_pid_1_read_at_once)
-{
-	struct child first = start_as_first(), second = start_as_first();
-
-	setup_writer();
-	cr_assert_eq(ask(&first, 'o'), 'y');
-	cr_assert_eq(ask(&second, 'o'), 'y');
-	write_many(300);
-	cr_assert_eq(ask(&first, 'c'), 'y');
-	cr_assert_eq(ask(&second, 'c'), 'y');
-	cr_assert_eq(ask(&first, 'r'), 'y');
-	end_first(&first);
-	write_many(300);
-	cr_assert_eq(ask(&second, 'c'), 'y', "the end of the other changes nothing");
-	end_first(&second);
-}
-
-Test(pins, process_that_starts_again_and_again_as_pid_1_leaves_nothing_pinned)
-{
-	struct child children[6];
-
-	for (int i = 0; i < 6; i++)
-		children[i] = start_as_first();
-	setup_writer();
-	for (int i = 0; i < 6; i++) {
-		cr_assert_eq(ask(&children[i], 'o'), 'y');
-		write_many(10);
-		end_first(&children[i]); /* with its snapshot */
-	}
-	pause_ms(60);
-	cr_assert_lt(growth(), GROWTH_MOST);
 }

@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "store/pins/pin_scan.h"
 #include "tests/unit/pins_rig.h"
 
 #define OTHER 65534
@@ -336,41 +335,6 @@ Test(pins, older_data_copied_into_the_file_hangs_no_reader)
 	cr_assert_eq(ask(&child, 'r'), 'y', "it finds the new page");
 	end(&child, SIGTERM);
 	end(&second, SIGTERM);
-}
-
-/* Makes pin files FROM to before END, as of a process that died; LOCKED: as of a living one. */
-static void make_files(int from, int end, bool locked)
-{
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-	char path[8192];
-
-	for (int i = from; i < end; i++) {
-		(void)snprintf(
-			path, sizeof(path), "%s/%016x-%016x", places.path[0], 7, (unsigned)i);
-		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-		cr_assert_geq(fd, 0, "%s", strerror(errno));
-		cr_assert_eq(fcntl(fd, F_OFD_SETLK, &lock), 0);
-		cr_assert(locked || close(fd) == 0);
-	}
-}
-
-/* A directory may list the dead ones first or last. */
-Test(pins, files_of_the_dead_are_removed_beside_many_of_the_living)
-{
-	enum { LIVING = 1100, DEAD = 50 };
-	struct rlimit limit;
-	struct pin_scan *scan;
-
-	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	limit.rlim_cur = limit.rlim_max;
-	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	make_files(0, DEAD, false);
-	make_files(DEAD, DEAD + LIVING, true);
-	make_files(DEAD + LIVING, DEAD + LIVING + DEAD, false);
-	cr_assert_eq(pin_scan_open(7, &places, &scan), 0);
-	cr_assert_eq(pin_scan_clean(scan) + pin_scan_clean(scan), 2 * DEAD);
-	cr_assert_eq(files_in(places.path[0]), LIVING);
-	pin_scan_close(&scan);
 }
 
 /* Counts the removals of unlocked files. This program calls unlinkat() below instead of the C
