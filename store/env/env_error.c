@@ -81,8 +81,8 @@ const char *env_library_fault(void)
 
 /*
  * Survives LMDB's assertions while it reads the table of databases. For some damage, such as a page
- * of zeros after a crash, LMDB reports no error but aborts the process by a failed assertion. A read
- * holds no lock of LMDB, so it can be left there.
+ * of zeros after a crash, LMDB reports no error but aborts the process by a failed assertion. A
+ * read holds no lock of LMDB, so it can be left there.
  */
 
 static __thread jmp_buf *guard;

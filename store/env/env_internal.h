@@ -230,8 +230,8 @@ void txn_begin_paths(struct txn *txn);
  * transaction, as the following. */
 int txn_find(struct txn *txn, unsigned db, struct bytes key, bool exact, struct bytes *ret_key,
 	struct bytes *ret_value);
-/* Returns whether its rows fill LEAF, a page in the map (mapping_leaf_is_whole()); it remembers some
- * leaves. */
+/* Returns whether its rows fill LEAF, a page in the map (mapping_leaf_is_whole()); it remembers
+ * some leaves. */
 bool txn_leaf_is_whole(struct txn *txn, const uint8_t *leaf);
 /* Goes to the first row of database DB not below KEY; NULL: to the last one. FOUND; END;
  * ERR_CORRUPT. */

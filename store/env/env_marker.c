@@ -88,9 +88,9 @@ static int markers_pread(
 	return 0;
 }
 
-/* Reads both meta pages. Returns: 0; NOT_FOUND: the file is too short, as LMDB reports; ERR_CORRUPT:
- * opening it would be unsafe: LMDB divides by the size of pages, maps a state beyond the map, and
- * compares keys by the flags. */
+/* Reads both meta pages. Returns: 0; NOT_FOUND: the file is too short, as LMDB reports;
+ * ERR_CORRUPT: opening it would be unsafe: LMDB divides by the size of pages, maps a state beyond
+ * the map, and compares keys by the flags. */
 static int markers_read_metas(const struct mapping *map, int fd, struct meta metas[2])
 {
 	uint8_t page[META_BYTES];
