@@ -41,7 +41,7 @@ int command_verify(int argc, char **argv)
 		config_common_options(&flags),
 	};
 	const struct options options = {"kinf verify", "[FEED]",
-		"Cross-checks journal, index, events and rings. Prints one line per fault, and "
+		"Cross-checks journal, index and events. Prints one line per fault, and "
 		"then exits with 1. Works while the daemons run, without them, and on a copy; "
 		"writes nothing.",
 		groups, ARRAY_SIZE(groups), false};

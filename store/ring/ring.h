@@ -80,9 +80,6 @@ uint64_t ring_to_tail(struct ring_reader *reader);
  * entries: the log has the others. */
 uint64_t ring_last_seq(const struct ring_reader *reader);
 
-/* Moves to the oldest whole entry, or to the tail: for a dump. */
-void ring_to_oldest(struct ring_reader *reader);
-
 /* Reads the next entry. Returns: FOUND; AGAIN: nothing is new; LAPPED, also for another epoch or
  * bad bytes (ring_status() counts those apart): call ring_to_tail(); GONE: the file was replaced,
  * or was closed and all of it was read: detach and attach again. */

@@ -206,27 +206,6 @@ static int ring_reader_copy(struct ring_reader *reader, size_t *ret_size)
 	return FOUND;
 }
 
-void ring_to_oldest(struct ring_reader *reader)
-{
-	uint64_t laps = reader->laps, corrupt = reader->corrupt;
-	size_t size;
-
-	CHECK_OBJ(reader, RING_READER_MAGIC);
-	(void)ring_to_tail(reader);
-	uint64_t claim = atomic_load_explicit(&reader->header->claim, memory_order_acquire);
-	uint64_t at = claim > reader->capacity ? ring_align(claim - reader->capacity) : 0;
-
-	/* A record has its own position in it, unlike payloads and earlier rounds. */
-	for (; at < reader->tail; at += RING_ALIGN) {
-		reader->position = at;
-		if (ring_reader_copy(reader, &size) == FOUND)
-			break;
-	}
-	reader->position = at < reader->tail ? at : reader->tail;
-	reader->laps = laps; /* a search is no loss */
-	reader->corrupt = corrupt;
-}
-
 int ring_next(struct ring_reader *reader, struct ring_entry *ret_entry)
 {
 	CHECK_OBJ(reader, RING_READER_MAGIC);
@@ -315,16 +294,16 @@ const uint8_t *ring_uuid(const struct ring_reader *reader)
 	return reader->header->uuid;
 }
 
-#define STATUS_TRIES 100
-
+/* A report: the words need not belong to one instant. */
 void ring_status(const struct ring_reader *reader, struct ring_status *ret_status)
 {
 	CHECK_OBJ(reader, RING_READER_MAGIC);
 	const struct ring_header *header = reader->header;
 
-	/* A report: the others need not belong to one instant. */
 	*ret_status = (struct ring_status){
 		.capacity = reader->capacity,
+		.claim = atomic_load_explicit(&header->claim, memory_order_relaxed),
+		.tail = atomic_load_explicit(&header->tail, memory_order_relaxed),
 		.last_seq = atomic_load_explicit(&header->last_seq, memory_order_relaxed),
 		.heartbeat_ns = atomic_load_explicit(&header->heartbeat_ns, memory_order_relaxed),
 		.epoch = atomic_load_explicit(&header->epoch, memory_order_relaxed),
@@ -333,15 +312,6 @@ void ring_status(const struct ring_reader *reader, struct ring_status *ret_statu
 		.laps = reader->laps,
 		.corrupt = reader->corrupt,
 	};
-	/* Claim and tail belong together, unless the writer is faster than this process each
-	 * time. */
-	for (int i = 0; i < STATUS_TRIES; i++) {
-		/* The opposite of their stores' order: claimed before published. */
-		ret_status->tail = atomic_load_explicit(&header->tail, memory_order_acquire);
-		ret_status->claim = atomic_load_explicit(&header->claim, memory_order_acquire);
-		if (ret_status->tail == atomic_load_explicit(&header->tail, memory_order_relaxed))
-			return;
-	}
 }
 
 uint64_t ring_newest(int directory_fd, const char *name, const uint8_t uuid[16])

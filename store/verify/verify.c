@@ -14,10 +14,7 @@
 #include "common/text/utf8.h"
 #include "store/env/generation.h"
 #include "store/journal/salvage.h"
-#include "store/ring/ring.h"
 #include "store/verify/verify_internal.h"
-
-/* of damaged records: the feed of each is listed, and all of it checked */
 
 /* ---- faults and arrays -------------------------------------------------- */
 
@@ -104,73 +101,6 @@ int verify_feed_add(struct verify *v, uint32_t id, struct verify_feed **ret_feed
 	return 0;
 }
 
-/* ---- rings -------------------------------------------------------------- */
-
-/* A ring as seen before the snapshot: everything published by then is in the snapshot. */
-struct verify_ring {
-	const char *name;
-	bool seen;
-	uint8_t uuid[16];
-	struct ring_status status;
-};
-
-/* Reads the entries left in the ring. Being lapped by its writer is no fault. */
-static void verify_read_ring(struct verify *v, struct home *home, struct verify_ring *sight)
-{
-	struct ring_reader *ring;
-	struct ring_entry entry;
-	struct ring_status status;
-
-	if (home_runtime_fd(home) < 0)
-		return;
-	int r = ring_attach(home_runtime_fd(home), sight->name, &ring);
-
-	if (r == -ENOENT) {
-		err_ignore(r, "no daemon has run since the machine started");
-		return;
-	}
-	err_ignore(verify_failed(v, r, sight->name), "the store is checked without this ring");
-	if (r != 0)
-		return;
-	ring_status(ring, &sight->status);
-	memcpy(sight->uuid, ring_uuid(ring), sizeof(sight->uuid));
-	sight->seen = true;
-	ring_to_oldest(ring);
-	while (ring_next(ring, &entry) == FOUND) {
-		bool good = entry.type && entry.type < RECORD_TYPE_MAX && entry.seq;
-
-		if (!good || !entry.feed)
-			verify_fault(v,
-				"%s: an entry of type %u, feed %u, seq %" PRIu64 " makes no sense",
-				sight->name, entry.type, entry.feed, entry.seq);
-	}
-	ring_status(ring, &status);
-	if (status.corrupt)
-		verify_fault(v, "%s: an entry before the tail is damaged", sight->name);
-	ring_detach(&ring);
-}
-
-static void verify_check_ring(struct verify *v, const struct verify_ring *sight)
-{
-	const struct ring_status *s = &sight->status;
-
-	if (!sight->seen || v->no_rings)
-		return;
-	/* A writer killed between claim and tail may have jumped beyond everything claimed before
-	 * (ring_jump()). */
-	if (!s->capacity || (s->capacity & (s->capacity - 1)) || s->claim < s->tail ||
-		s->claim - s->tail > 2 * s->capacity + 4096)
-		verify_fault(v,
-			"%s: capacity %" PRIu64 ", claim %" PRIu64 ", tail %" PRIu64
-			" do not go together",
-			sight->name, s->capacity, s->claim, s->tail);
-	if (memcmp(sight->uuid, v->meta.uuid, sizeof(sight->uuid)) != 0)
-		return; /* it belongs to the previous journal until its writer starts again */
-	if (s->last_seq >= v->meta.next_seq)
-		verify_fault(v, "%s: published up to %" PRIu64 ", the journal ends at %" PRIu64,
-			sight->name, s->last_seq, v->meta.next_seq - 1);
-}
-
 /* ---- the store ---------------------------------------------------------- */
 
 static int verify_parts(struct verify *v)
@@ -208,8 +138,6 @@ static int verify_in_snapshot(struct verify *v, const char *directory)
 	CLEANUP(snapshot_close) struct snapshot *snapshot = NULL;
 	int r = store_open(directory, &(struct store_options){.unchecked = true}, &store);
 
-	if (r == 0)
-		v->no_rings |= store_is_untrusted(store);
 	if (r == 0)
 		r = snapshot_open(store, &snapshot);
 	if ((r == AGAIN && store_is_copy(store)) || (r == 0 && snapshot_is_torn(snapshot))) {
@@ -287,8 +215,6 @@ static int verify_without_index(struct verify *v, struct home *home, const struc
 			!strstr(why->text, err_text(r)))) /* else it says the same of the journal */
 		verify_fault(v, "store: %s", why->text);
 	if (r == 0)
-		v->no_rings |= journal_is_untrusted(v->journal);
-	if (r == 0)
 		r = txn_begin_read(journal_env(v->journal), &v->journal_txn);
 	if (r == 0)
 		r = verify_all(v);
@@ -313,9 +239,6 @@ int verify_store(const char *directory, const struct verify_options *options,
 
 	if (r < 0)
 		return r;
-	struct verify_ring ring = {.name = DELTA_RING};
-
-	verify_read_ring(&v, home, &ring);
 	r = verify_in_snapshot(&v, directory);
 	if (r == AGAIN && options->feed)
 		return err_say(
@@ -328,7 +251,6 @@ int verify_store(const char *directory, const struct verify_options *options,
 		err_keep(&why);
 	err_ignore(r < 0 ? r : 0, "the journal is checked by itself");
 	r = r != 0 ? verify_without_index(&v, home, &why) : verify_current(&v, home);
-	verify_check_ring(&v, &ring);
 	*ret_report = v.report;
 	return r;
 }

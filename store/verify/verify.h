@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cross-checks a whole store: the journal by itself, the index by itself and against the journal,
- * and the rings. It works on a live store (in one snapshot), on one with stopped daemons, and on a
+ * Cross-checks a whole store: the journal by itself, the index by itself and against the journal.
+ * It works on a live store (in one snapshot), on one with stopped daemons, and on a
  * copy. It writes nothing and trusts no byte: whatever the files contain, it ends with a list of
  * faults. LMDB itself may touch pages beyond the end of a truncated file, so callers need
  * faults_catch().

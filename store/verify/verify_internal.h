@@ -43,7 +43,6 @@ struct verify {
 	struct journal_meta meta;
 	uint64_t history;          /* bytes of records found above the horizon */
 	struct snapshot *snapshot; /* NULL: there is no index to check */
-	bool no_rings;
 	bool log_is_cut; /* a part of the log is unreadable: missing records may be there */
 	bool heads_are_cut;
 	bool index_is_broken;      /* can't be walked, so it is not compared with anything */

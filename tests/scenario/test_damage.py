@@ -393,18 +393,6 @@ def test_a_copy_that_lacks_a_part_says_which(killed, lacks, says):
     assert compared.status == 1 and says in compared.stderr and not compared.stdout, compared
 
 
-def test_the_ring_of_the_daemons_is_no_fault_of_a_copy(simulator, killed):
-    """A copy names the runtime directory of its original, and the original goes on."""
-    copy = killed.directory / "copy"
-    shutil.copytree(killed.path, copy)
-    (copy / "index/gen-1/STATE").unlink()
-    killed.daemons()
-    simulator.touch("pods", 3)
-    killed.wait_equal(simulator, "pods")
-    verify = killed.kinf("verify", "--store", copy)
-    assert verify.status == 1 and "reading STATE" in verify.stdout and len(verify.stdout.splitlines()) == 1, verify
-
-
 def test_readers_and_servers_of_a_copy_leave_the_daemons_of_the_original_alone(simulator, store):
     """Both have the same id, and name the same runtime directory."""
     simulator.create("pods", 20)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/journal/journal_internal.h"
 #include "store/journal/journal_record.h"
-#include "store/ring/ring.h"
 #include "tests/unit/verify_rig.h"
 
 TestSuite(verify, .init = set_up, .fini = tear_down);
@@ -312,40 +311,4 @@ Test(verify, a_body_of_another_object_and_a_wrong_checksum_are_told)
 	OK(txn_put(journal_txn(s.journal), DB_LOG, seq_bytes(seq, room), value, 0));
 	OK(journal_commit(s.journal));
 	assert_fault(s.path, false, "checksum of record");
-}
-
-Test(verify, a_ring_ahead_of_the_journal_is_told)
-{
-	CLEANUP(ring_close) struct ring *ring = NULL;
-
-	OK(ring_create(
-		home_runtime_fd(s.home), "delta.ring", 4096, journal_uuid(s.journal), 0600, &ring));
-	assert_good(s.path);
-	ring_publish(ring, 1000);
-	assert_fault(s.path, false, "delta.ring: published up to 1000");
-}
-
-Test(verify, entries_of_a_ring_are_read)
-{
-	CLEANUP(ring_close) struct ring *ring = NULL;
-	struct ring_entry entry = {
-		.seq = 1, .feed = 1, .type = RECORD_ADDED, .key = BYTES_LIT("k")};
-	uint8_t byte;
-
-	OK(ring_create(
-		home_runtime_fd(s.home), "delta.ring", 4096, journal_uuid(s.journal), 0600, &ring));
-	for (int i = 0; i < 100; i++) {
-		ring_put(ring, &entry);
-		ring_publish(ring, 1);
-	}
-	assert_good(s.path);
-	int fd = openat(home_runtime_fd(s.home), "delta.ring", O_RDWR | O_CLOEXEC);
-
-	/* In the payload of the 50th: the ring is one page after its header, and 100 of 64 bytes
-	 * have gone round it. */
-	cr_assert_eq(pread(fd, &byte, 1, 4096 + 50 * 64 + 32), 1);
-	byte ^= 4;
-	cr_assert_eq(pwrite(fd, &byte, 1, 4096 + 50 * 64 + 32), 1);
-	(void)close(fd);
-	assert_fault(s.path, false, "delta.ring: an entry before the tail is damaged");
 }
