@@ -187,7 +187,7 @@ static int loop_timeout_ms(const struct loop *loop)
 	uint64_t now = proc_monotonic_ns(), until = loop->beat_ns,
 		 gathers = recorder_gathers_until(loop->recorder);
 
-	if (loop->work_left || loop->bells_left || loop->trimming.running || loop_copies(loop))
+	if (loop->work_left || loop->trimming.running || loop_copies(loop))
 		return 0;
 	if (!loop->held_ns && cluster_until(loop->cluster) < until)
 		until = cluster_until(loop->cluster);
@@ -314,7 +314,7 @@ static int loop_turn(struct loop *loop)
 	else if (!loop->held_ns && !journal_txn(loop->journal))
 		compaction_slice(&loop->compaction, !feeds_is_checking(loop->feeds));
 	feeds_settle(loop->feeds);
-	loop->bells_left = doorbell_turn(loop->doorbell) == AGAIN;
+	doorbell_turn(loop->doorbell);
 	int lost = gathers ? 0 : loop_beat(loop);
 	return lost < 0 ? lost : r;
 }

@@ -24,7 +24,6 @@ struct loop {
 	struct ring *ring;
 	struct doorbell *doorbell; /* NULL: none could be made yet */
 	bool doorbell_warned;
-	bool bells_left;      /* followers are still to be rung */
 	int progress_fd;      /* socket of progress requests; -1: it could not be made yet */
 	uint64_t progress_ns; /* it is not read before this (monotonic): a flood costs little */
 	struct kubeconfig *kubeconfig;

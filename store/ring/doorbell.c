@@ -13,7 +13,6 @@
 #include "common/unix_socket.h"
 
 #define DOORBELL_MAGIC 0x62656c6cu
-#define EVENTS_MAX     64 /* connections accepted, and bytes received, in one call */
 #define LISTENER       UINT32_MAX
 
 struct bell {
@@ -26,9 +25,7 @@ struct doorbell {
 	uint32_t magic;
 	int listener, epoll;
 	uint64_t batch; /* counts the published batches */
-	bool owed;      /* armed bells may be left without a ring for BATCH */
 	size_t used;    /* no slot from here on is in use: most are never touched */
-	size_t next;    /* the slot to go on ringing at, for fairness */
 	struct bell bells[DOORBELL_BELLS_MAX];
 };
 
@@ -99,15 +96,14 @@ static void doorbell_hear(struct bell *bell)
 		cleanup_fd(&bell->fd);
 }
 
-/* Returns AGAIN when more connections may be waiting. */
-static int doorbell_accept(struct doorbell *d)
+static void doorbell_accept(struct doorbell *d)
 {
 	uint32_t slot = 0;
 
-	for (int n = 0; n < EVENTS_MAX; n++) {
+	for (int n = 0; n < DOORBELL_BELLS_MAX; n++) {
 		AUTO_FD int fd = accept4(d->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0)
-			return 0; /* none, or no descriptor is left: tried again at the next turn */
+			return; /* none, or no descriptor is left: tried again at the next turn */
 		while (slot < DOORBELL_BELLS_MAX && d->bells[slot].fd >= 0)
 			slot++;
 		if (slot == DOORBELL_BELLS_MAX || doorbell_watch(d, fd, slot) < 0)
@@ -117,57 +113,22 @@ static int doorbell_accept(struct doorbell *d)
 			d->used = slot + 1;
 		doorbell_hear(&d->bells[slot]); /* a byte sent before the batch counts for it */
 	}
-	return AGAIN;
 }
 
-/* Accepts, receives bytes, and forgets followers gone. Returns AGAIN when more may have come. */
-static int doorbell_receive(struct doorbell *d)
-{
-	struct epoll_event events[EVENTS_MAX];
-	int n = epoll_wait(d->epoll, events, EVENTS_MAX, 0);
-	int result = n == EVENTS_MAX ? AGAIN : 0;
-
-	for (int i = 0; i < n; i++) {
-		if (events[i].data.u32 != LISTENER)
-			doorbell_hear(&d->bells[events[i].data.u32]);
-		else if (doorbell_accept(d) == AGAIN)
-			result = AGAIN;
-	}
-	return result;
-}
-
-/* Rings the armed bells not yet rung for the newest batch. Returns AGAIN when some are left. */
-static int doorbell_ring_armed(struct doorbell *d)
+/* Rings the armed bells not yet rung for the newest batch. */
+static void doorbell_ring_armed(struct doorbell *d)
 {
 	while (d->used && d->bells[d->used - 1].fd < 0)
 		d->used--;
-	for (size_t i = 0, rings = 0; i < d->used; i++) {
-		size_t slot = (d->next + i) % d->used;
-		struct bell *bell = &d->bells[slot];
-
+	for (struct bell *bell = d->bells; bell < d->bells + d->used; bell++) {
 		if (bell->fd < 0 || !bell->armed || bell->rung == d->batch)
 			continue;
-		if (rings++ == DOORBELL_RINGS_MAX) {
-			d->next = slot;
-			return AGAIN;
-		}
 		bell->armed = false;
 		bell->rung = d->batch;
 		if (send(bell->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN &&
 			errno != ENOBUFS && errno != EINTR)
 			cleanup_fd(&bell->fd);
 	}
-	return 0;
-}
-
-/* Receives the bytes there are, and rings the bells armed by them. */
-static int doorbell_go_on(struct doorbell *d)
-{
-	int received = doorbell_receive(d), rung = doorbell_ring_armed(d);
-
-	/* A byte still to be received may have armed a bell before the batch. */
-	d->owed = received == AGAIN || rung == AGAIN;
-	return d->owed ? AGAIN : 0;
 }
 
 void doorbell_ring(struct doorbell *d)
@@ -177,16 +138,23 @@ void doorbell_ring(struct doorbell *d)
 	CHECK_OBJ(d, DOORBELL_MAGIC);
 	d->batch++;
 	/* First the known ones: most arm again long before the next batch. */
-	if (doorbell_ring_armed(d) == AGAIN)
-		d->owed = true; /* doorbell_turn() rings the rest */
-	else
-		(void)doorbell_go_on(d);
+	doorbell_ring_armed(d);
+	doorbell_turn(d);
+	doorbell_ring_armed(d);
 }
 
-int doorbell_turn(struct doorbell *d)
+void doorbell_turn(struct doorbell *d)
 {
+	struct epoll_event events[DOORBELL_BELLS_MAX + 1];
+
 	if (!d)
-		return 0;
+		return;
 	CHECK_OBJ(d, DOORBELL_MAGIC);
-	return d->owed ? doorbell_go_on(d) : doorbell_receive(d);
+	int n = epoll_wait(d->epoll, events, DOORBELL_BELLS_MAX + 1, 0);
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.u32 == LISTENER)
+			doorbell_accept(d);
+		else
+			doorbell_hear(&d->bells[events[i].data.u32]);
+	}
 }

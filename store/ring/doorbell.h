@@ -8,8 +8,7 @@
  *	follower   wakes, receives the byte, sends one again, ...
  *
  * Arming comes before reading (reader/informer/informer_wake.c), so no follower sleeps through a
- * batch. A busy one is not armed and costs nothing. The reflector never waits for a follower, and a
- * call here does a bounded number of system calls: the next turn of the loop does the rest. The
+ * batch. A busy one is not armed and costs nothing. The reflector never waits for a follower. The
  * bytes carry no changes. All readers of the store may connect.
  */
 #ifndef STORE_RING_DOORBELL_H
@@ -17,7 +16,6 @@
 
 #include "store/env/home.h"
 
-#define DOORBELL_RINGS_MAX 64 /* bytes sent in one call */
 /* connections; more are closed, and their followers poll by a timer */
 #define DOORBELL_BELLS_MAX 512
 
@@ -30,9 +28,8 @@ void doorbell_close(struct doorbell **doorbell);
 /* Rings the armed followers after a batch. A NULL doorbell does nothing. */
 void doorbell_ring(struct doorbell *doorbell);
 
-/* Accepts new followers, forgets those gone, and rings armed ones left by doorbell_ring(). To be
- * called at each turn of the loop. A NULL doorbell does nothing. Returns: 0; AGAIN: more are to be
- * rung, so the caller should not sleep. */
-int doorbell_turn(struct doorbell *doorbell);
+/* Accepts new followers, receives bytes, and forgets followers gone; called at each turn of the
+ * loop. A NULL doorbell does nothing. */
+void doorbell_turn(struct doorbell *doorbell);
 
 #endif

@@ -165,8 +165,7 @@ void source_change(struct source *source, const struct pods *pods, uint64_t numb
 void source_commit(struct source *source)
 {
 	must(recorder_flush(source->recorder), "commit");
-	while (doorbell_turn(source->doorbell) == AGAIN) /* as the reflector's next turns */
-		continue;
+	doorbell_turn(source->doorbell);
 }
 
 /* ---- looking ------------------------------------------------------------ */
