@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/bytes.h"
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/text/decimal.h"
 
@@ -22,15 +23,17 @@ enum failpoint_action {
 	ACTION_STOP,
 	ACTION_ERROR,
 	ACTION_PAUSE,
-	ACTION_EXIT
+	ACTION_MAX
 };
+
+static const char *const failpoint_actions[ACTION_MAX] = {"", "kill", "stop", "error", "pause"};
 
 /* Set at the start, before threads; only `passed` changes later. */
 static struct {
 	enum failpoint_action action;
-	uint64_t value; /* pause: milliseconds; exit: status */
-	int error;      /* error: the code to return */
-	uint64_t at;    /* 0: at every passing */
+	uint64_t pause_ms;
+	int error;   /* error: the code to return */
+	uint64_t at; /* 0: at every passing */
 	uint64_t passed;
 } failpoints[FAILPOINT_MAX];
 
@@ -40,92 +43,48 @@ static const char *const failpoint_names[FAILPOINT_MAX] = {
 #undef FAILPOINT
 };
 
-/* Finds the code of a name of err.def or of errno(3). */
-static int failpoint_find_error(struct bytes name, int *ret_code)
+/* Returns the code of a name of err.def or of errno(3); 0: there is none. */
+static int failpoint_error(const char *name)
 {
 #define ERR(symbol, code, text) \
-	if (bytes_equal(name, BYTES_LIT(#symbol))) { \
-		*ret_code = code; \
-		return 0; \
-	}
+	if (strcmp(name, #symbol) == 0) \
+		return code;
 #include "common/err.def"
 #undef ERR
 	for (int e = 1; e < 200; e++) {
 		const char *known = strerrorname_np(e);
-		if (known && bytes_equal(bytes_str(known), name)) {
-			*ret_code = -e;
-			return 0;
-		}
+		if (known && strcmp(known, name) == 0)
+			return -e;
 	}
-	return err_say(ERR_CONFIG, "no error '%.*s'", BYTES_ARG(name));
-}
-
-/* Cuts TEXT at the first DELIMITER; *RET_REST is BYTES_NONE without one. */
-static struct bytes failpoint_cut(struct bytes text, char delimiter, struct bytes *ret_rest)
-{
-	const char *at = text.size ? memchr(text.data, delimiter, text.size) : NULL;
-
-	*ret_rest = BYTES_NONE;
-	if (!at)
-		return text;
-	size_t size = (size_t)(at - (const char *)text.data);
-	*ret_rest = BYTES(at + 1, text.size - size - 1);
-	return BYTES(text.data, size);
-}
-
-static int failpoint_parse_action(int point, struct bytes text)
-{
-	struct bytes value;
-	struct bytes word = failpoint_cut(text, '=', &value);
-	bool has_value = value.data;
-	int r = 0;
-
-	failpoints[point].error = ERR_FAILPOINT;
-	if (bytes_equal(word, BYTES_LIT("kill")) && !has_value) {
-		failpoints[point].action = ACTION_KILL;
-	} else if (bytes_equal(word, BYTES_LIT("stop")) && !has_value) {
-		failpoints[point].action = ACTION_STOP;
-	} else if (bytes_equal(word, BYTES_LIT("error"))) {
-		failpoints[point].action = ACTION_ERROR;
-		if (has_value)
-			r = failpoint_find_error(value, &failpoints[point].error);
-	} else if (bytes_equal(word, BYTES_LIT("pause"))) {
-		failpoints[point].action = ACTION_PAUSE;
-		r = decimal_parse(value, 1000 * 3600, &failpoints[point].value);
-	} else if (bytes_equal(word, BYTES_LIT("exit"))) {
-		failpoints[point].action = ACTION_EXIT;
-		r = decimal_parse(value, 255, &failpoints[point].value);
-	} else {
-		r = err_say(ERR_CONFIG, "no action '%.*s'", BYTES_ARG(text));
-	}
-	return r;
-}
-
-/* Parses POINT:N:ACTION. */
-static int failpoint_parse_one(struct bytes text)
-{
-	struct bytes rest, action;
-	struct bytes name = failpoint_cut(text, ':', &rest);
-	struct bytes at = failpoint_cut(rest, ':', &action);
-
-	int point = 0;
-	while (point < FAILPOINT_MAX && !bytes_equal(bytes_str(failpoint_names[point]), name))
-		point++;
-	if (point == FAILPOINT_MAX)
-		return err_say(ERR_CONFIG,
-			"KINF_FAIL: no failpoint '%.*s'; KINF_FAIL=list names them",
-			BYTES_ARG(name));
-	if (failpoints[point].action != ACTION_NONE)
-		return err_say(ERR_CONFIG, "KINF_FAIL: '%.*s' twice", BYTES_ARG(name));
-	int r = decimal_parse(at, UINT64_MAX, &failpoints[point].at);
-	if (r == 0)
-		r = failpoint_parse_action(point, action);
-	if (r < 0) {
-		(void)err_add(r, "KINF_FAIL: '%.*s'", BYTES_ARG(text));
-		return err_say(ERR_CONFIG, "%s", err_text(r)); /* whatever was wrong */
-	}
-	failpoints[point].passed = 0;
 	return 0;
+}
+
+/* Parses POINT:N:ACTION or POINT:N:ACTION=VALUE; cuts TEXT. Returns false if it is none. */
+static bool failpoint_parse(char *text)
+{
+	char *name = strsep(&text, ":"), *at = strsep(&text, ":"), *word = strsep(&text, "=");
+	int point = 0, action = ACTION_KILL;
+
+	while (point < FAILPOINT_MAX && strcmp(failpoint_names[point], name) != 0)
+		point++;
+	while (word && action < ACTION_MAX && strcmp(failpoint_actions[action], word) != 0)
+		action++;
+	if (point == FAILPOINT_MAX || !word || action == ACTION_MAX ||
+		decimal_parse(bytes_str(at), UINT64_MAX, &failpoints[point].at) < 0)
+		return false;
+	failpoints[point].action = (enum failpoint_action)action;
+	failpoints[point].error = ERR_FAILPOINT;
+	if (text)
+		failpoints[point].error = failpoint_error(text);
+	switch (failpoints[point].action) {
+	case ACTION_ERROR:
+		return failpoints[point].error;
+	case ACTION_PAUSE:
+		return decimal_parse(bytes_str(text), 1000 * 3600, &failpoints[point].pause_ms) ==
+		       0;
+	default:
+		return !text;
+	}
 }
 
 int failpoint_setup(void)
@@ -142,12 +101,16 @@ int failpoint_setup(void)
 		(void)fflush(stdout);
 		_exit(0);
 	}
-	struct bytes rest = bytes_str(text);
-	while (rest.data) {
-		int r = failpoint_parse_one(failpoint_cut(rest, ',', &rest));
-		if (r < 0)
-			return r;
-	}
+	AUTO_FREE char *copy = strdup(text);
+	char *rest = copy;
+	if (!copy)
+		return err_set(-ENOMEM, "KINF_FAIL");
+	while (rest)
+		if (!failpoint_parse(strsep(&rest, ",")))
+			return err_say(ERR_CONFIG,
+				"KINF_FAIL: '%s': write POINT:N:ACTION (common/failpoint.h); "
+				"KINF_FAIL=list names the points",
+				text);
 	return 0;
 }
 
@@ -171,17 +134,14 @@ int failpoint_pass(enum failpoint point)
 	case ACTION_ERROR:
 		return err_set(failpoints[point].error, "failpoint %s", failpoint_names[point]);
 	case ACTION_PAUSE:
-		left = (struct timespec){.tv_sec = (time_t)(failpoints[point].value / 1000),
-			.tv_nsec = (long)(failpoints[point].value % 1000) * 1000000};
+		left = (struct timespec){.tv_sec = (time_t)(failpoints[point].pause_ms / 1000),
+			.tv_nsec = (long)(failpoints[point].pause_ms % 1000) * 1000000};
 		while (nanosleep(&left, &left) < 0 && errno == EINTR)
 			;
 		return 0;
-	case ACTION_EXIT:
-		_exit((int)failpoints[point].value);
-	case ACTION_NONE:
-		break;
+	default:
+		return 0;
 	}
-	return 0;
 }
 
 #endif

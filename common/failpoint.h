@@ -4,7 +4,7 @@
  * "journal.after_commit:3:kill,journal.trim:1:error,ring.published:5:pause=200". A point acts at
  * its N-th passing (0: each). Actions: kill (SIGKILL to itself), stop (SIGSTOP, until the test
  * sends SIGCONT), error (the call returns ERR_FAILPOINT, or the error named: error=ENOSPC),
- * pause=MILLISECONDS, exit=STATUS.
+ * pause=MILLISECONDS.
  *
  * The names are in failpoint.def; KINF_FAIL=list prints them and exits. Only debug and sanitizer
  * builds define KINF_FAILPOINTS; release builds have no failpoints.
