@@ -19,13 +19,19 @@
 
 /* ---- parsing ------------------------------------------------------------ */
 
+struct path_cost {
+	size_t ways;       /* combinations of the members of all unions */
+	unsigned descents; /* steps ".." */
+};
+
 struct path_parser {
 	const char *text;
 	const char *p;
 	const char *end;
 	struct path *path;
-	unsigned depth; /* of filters and unions around this path */
-	bool blanks;    /* may stand between steps: in braces and filters */
+	struct path_cost *cost; /* of all parts of the path */
+	unsigned depth;         /* of filters and unions around this path */
+	bool blanks;            /* may stand between steps: in braces and filters */
 };
 
 static int path_parse_steps(struct path_parser *parser);
@@ -257,6 +263,9 @@ static int path_parse_union(struct path_parser *parser)
 	do
 		r = path_parse_union_member(parser, union_);
 	while (r == 0 && path_take(parser, ','));
+	if (r == 0 && union_->n > PATH_WAYS_MAX / parser->cost->ways)
+		return path_syntax(parser, "the members of its unions have too many combinations");
+	parser->cost->ways *= union_->n;
 	return r;
 }
 
@@ -399,6 +408,8 @@ static int path_parse_dot(struct path_parser *parser)
 	if (path_take(parser, '.')) {
 		if (path->count && path->steps[path->count - 1].type == STEP_RECURSIVE)
 			return path_syntax(parser, "'..' twice");
+		if (++parser->cost->descents > PATH_DESCENTS_MAX)
+			return path_syntax(parser, "too many steps '..'");
 		int r = path_add_step(parser, (struct path_step){.type = STEP_RECURSIVE});
 		if (r < 0 || (!path_is_plain_char(path_peek(parser)) && path_peek(parser) != '*' &&
 				     path_peek(parser) != '\\'))
@@ -491,80 +502,14 @@ bool path_unquote(const char **p, const char *end, struct buf *out)
 	return true;
 }
 
-/* ---- cost --------------------------------------------------------------- */
-
-struct path_cost {
-	size_t ways;       /* combinations of the members of unions; at most PATH_WAYS_MAX + 1 */
-	unsigned descents; /* nested steps ".." */
-};
-
-static struct path_cost path_cost(const struct path *path);
-
-static struct path_cost path_cost_more(struct path_cost a, struct path_cost b)
-{
-	return (struct path_cost){a.ways > b.ways ? a.ways : b.ways,
-		a.descents > b.descents ? a.descents : b.descents};
-}
-
-static struct path_cost path_cost_of_union(const struct path_union *union_)
-{
-	struct path_cost sum = {0};
-
-	for (size_t i = 0; i < union_->n; i++) {
-		const struct path_member *member = &union_->members[i];
-		struct path_cost cost = path_cost(member->path);
-
-		if (member->otherwise)
-			cost = path_cost_more(cost, path_cost(member->otherwise));
-		sum.ways += cost.ways;
-		sum.descents = path_cost_more(sum, cost).descents;
-	}
-	return sum;
-}
-
-static struct path_cost path_cost(const struct path *path)
-{
-	struct path_cost cost = {.ways = 1};
-
-	for (size_t i = 0; i < path->count; i++) {
-		const struct path_step *step = &path->steps[i];
-		struct path_cost more = {.ways = 1};
-
-		if (step->type == STEP_RECURSIVE)
-			more.descents = 1;
-		else if (step->type == STEP_UNION)
-			more = path_cost_of_union(step->more.union_);
-		else if (step->type == STEP_FILTER && step->more.filter->left.path)
-			more = path_cost(step->more.filter->left.path);
-		if (step->type == STEP_FILTER && step->more.filter->right.path)
-			more = path_cost_more(more, path_cost(step->more.filter->right.path));
-		cost.ways *= more.ways;
-		cost.ways = cost.ways > PATH_WAYS_MAX ? PATH_WAYS_MAX + 1 : cost.ways;
-		cost.descents += more.descents;
-	}
-	return cost;
-}
-
-static int path_check_cost(const struct path *path, const char *text)
-{
-	struct path_cost cost = path_cost(path);
-
-	if (cost.ways > PATH_WAYS_MAX)
-		return err_say(ERR_SYNTAX,
-			"field path '%s': the members of its unions have more than %d combinations",
-			text, PATH_WAYS_MAX);
-	if (cost.descents > PATH_DESCENTS_MAX)
-		return err_say(ERR_SYNTAX, "field path '%s': more than %d steps '..'", text,
-			PATH_DESCENTS_MAX);
-	return 0;
-}
-
 /* ---- public ------------------------------------------------------------- */
 
 int path_parse(const char *text, struct path **ret_path)
 {
 	CLEANUP(path_free) struct path *path = NULL;
-	struct path_parser parser = {.text = text, .p = text, .end = text + strlen(text)};
+	struct path_cost cost = {.ways = 1};
+	struct path_parser parser = {
+		.text = text, .p = text, .end = text + strlen(text), .cost = &cost};
 	int r = path_new(&path);
 
 	if (r < 0)
@@ -582,8 +527,6 @@ int path_parse(const char *text, struct path **ret_path)
 		r = path_syntax(&parser, "expected '.' or '['");
 	if (r == 0 && !path->count)
 		r = path_syntax(&parser, "expected a key");
-	if (r == 0)
-		r = path_check_cost(path, text);
 	if (r < 0)
 		return r;
 	path_put_steps(path, &path->text, true);

@@ -138,8 +138,8 @@ Test(path, errors_point_at_the_place)
 		buf_str(&deep, i ? ".a" : "a");
 	assert_syntax(buf_cstr(&deep), "too many steps");
 	buf_release(&deep);
-	assert_syntax("a..b..c..d..e", "more than 3 steps '..'");
-	assert_syntax("a..b[?(@..c)]['x','y..z..w']", "more than 3 steps '..'");
+	assert_syntax("a..b..c..d..e", "too many steps '..'");
+	assert_syntax("a..b[?(@..c)]..d..e", "too many steps '..'");
 	assert_syntax(
 		"['a','b','c']['a','b','c']['a','b','c']['a','b','c']['a','b','c']['a','b','c']",
 		"combinations");
