@@ -224,42 +224,16 @@ static void number_decimal_round(double d, int n, struct number_decimal *ret_dec
 		ret_decimal->n--;
 }
 
-static bool number_decimal_reads_back(const struct number_decimal *decimal, double d)
-{
-	return number_decimal_value(decimal->digits, decimal->n, decimal->point - decimal->n) == d;
-}
-
-/* Makes DECIMAL the next larger one of N digits. */
-static void number_decimal_next(struct number_decimal *decimal, int n)
-{
-	int last = n;
-
-	memset(decimal->digits + decimal->n, '0', (size_t)(n - decimal->n));
-	while (last > 0 && decimal->digits[last - 1] == '9')
-		last--; /* a 9 becomes a 0, and trailing ones are left out */
-	if (last == 0) {
-		decimal->digits[0] = '0';
-		decimal->point++;
-		last = 1;
-	}
-	decimal->digits[last - 1]++;
-	decimal->n = last;
-}
-
-/*
- * Finds the shortest decimal that reads back as D, a positive double, and of those the nearest. Any
- * decimal of up to 15 digits survives a double: the search begins with 15 digits; doubles below
- * DBL_MIN have lost digits and begin with one. At a power of two the doubles below lie closer than
- * those above: the nearest decimal may fail there although its upper neighbour reads back.
- */
+/* Finds the shortest decimal that reads back as D, a positive double. Any decimal of up to 15
+ * digits survives a double: the search begins with 15 digits; doubles below DBL_MIN have lost
+ * digits and begin with one. (At some powers of two Go finds one digit less, above the nearest
+ * decimal.) */
 static void number_decimal_shortest(double d, struct number_decimal *ret_decimal)
 {
 	for (int n = d < DBL_MIN ? 1 : DBL_DIG; n < DBL_DECIMAL_DIG; n++) {
 		number_decimal_round(d, n, ret_decimal);
-		if (number_decimal_reads_back(ret_decimal, d))
-			return;
-		number_decimal_next(ret_decimal, n);
-		if (number_decimal_reads_back(ret_decimal, d))
+		if (number_decimal_value(ret_decimal->digits, ret_decimal->n,
+			    ret_decimal->point - ret_decimal->n) == d)
 			return;
 	}
 	number_decimal_round(d, DBL_DECIMAL_DIG, ret_decimal);

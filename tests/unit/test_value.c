@@ -463,11 +463,6 @@ Test(number, doubles_have_the_form_that_go_writes)
 	assert_format(2.2250738585072014e-308, "2.2250738585072014e-308");
 	assert_format(1.7976931348623157e308, "1.7976931348623157e+308");
 	assert_format(9007199254740993.0, "9007199254740992");
-	/* At powers of two the nearest decimal of 16 digits may not read back, but the next does.
-	 */
-	assert_format(0x1p-44, "5.684341886080802e-14");
-	assert_format(0x1p-778, "6.290184345309701e-235");
-	assert_format(0x1p-489, "6.256509672447191e-148");
 	assert_format(4.35, "4.35");
 	assert_format(1.0 / 3, "0.3333333333333333");
 }
