@@ -15,6 +15,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "common/text/text.h"
 #include "common/text/utf8.h"
 
 #define STATS_MAGIC  0x53746174u
@@ -150,33 +151,14 @@ static int stats_read_words(
 	return AGAIN;
 }
 
-/* Copies TEXT into words, the rest zero. Cuts a text of more than STATS_TEXT - 1 bytes after a
- * whole character, and ends it with "...". The copy is valid UTF-8 without control characters: much
- * of it comes from servers and goes to terminals and JSON. */
+/* Copies TEXT into words, the rest zero; one that does not fit loses its middle. The copy is valid
+ * UTF-8 without control characters: much of it comes from servers and goes to terminals and
+ * JSON. */
 static void stats_text_to_words(const char *text, uint64_t words[TEXT_WORDS])
 {
-	static const char more[] = "...";
-	char *to = (char *)words, *end = to + STATS_TEXT - 1,
-	     *cut = to; /* the last cut with room for `more` */
-	size_t left = strlen(text);
-
 	memset(words, 0, STATS_TEXT);
-	while (left) {
-		size_t length = utf8_length(BYTES(text, left)), taken = length ? length : 1;
-		size_t n = utf8_printable(BYTES(text, left));
-
-		if (to + sizeof(more) - 1 <= end)
-			cut = to;
-		if (to + (n ? n : 1) > end) {
-			memset(cut, 0, (size_t)(end - cut));
-			memcpy(cut, more, sizeof(more) - 1);
-			break;
-		}
-		memcpy(to, n ? text : "?", n ? n : 1);
-		to += n ? n : 1;
-		text += taken;
-		left -= taken;
-	}
+	(void)text_shorten(bytes_str(text), (char *)words, STATS_TEXT);
+	utf8_make_printable((char *)words);
 }
 
 static void stats_text_from_words(const uint64_t words[TEXT_WORDS], char text[STATS_TEXT])
