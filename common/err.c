@@ -37,9 +37,11 @@ const char *err_name(int code)
 	return strerror_r(-code, err_last.name, sizeof(err_last.name));
 }
 
-/* Puts "<format>" or "<format>: <tail>" into the sentence; TAIL may be the sentence itself. */
-static void err_compose(const char *format, va_list args, const char *tail)
+/* Makes "<format>" or "<format>: <tail>" the sentence of CODE; TAIL may be the sentence itself.
+ * Keeps errno. */
+static void err_compose(int code, const char *format, va_list args, const char *tail)
 {
+	int saved = errno;
 	char text[ERR_TEXT_MAX];
 	int n = vsnprintf(text, sizeof(text), format, args);
 
@@ -49,44 +51,37 @@ static void err_compose(const char *format, va_list args, const char *tail)
 		(void)snprintf(text + n, sizeof(text) - (size_t)n, n > 0 ? ": %s" : "%s", tail);
 	utf8_make_printable(text); /* it may quote outside text: a name in a backup, an answer */
 	memcpy(err_last.text, text, sizeof(text));
+	err_last.code = code;
+	errno = saved;
 }
 
 int err_set(int code, const char *format, ...)
 {
-	int saved = errno;
 	va_list args;
 
 	va_start(args, format);
-	err_compose(format, args, err_name(code));
+	err_compose(code, format, args, err_name(code));
 	va_end(args);
-	err_last.code = code;
-	errno = saved;
 	return code;
 }
 
 int err_say(int code, const char *format, ...)
 {
-	int saved = errno;
 	va_list args;
 
 	va_start(args, format);
-	err_compose(format, args, NULL);
+	err_compose(code, format, args, NULL);
 	va_end(args);
-	err_last.code = code;
-	errno = saved;
 	return code;
 }
 
 int err_add(int code, const char *format, ...)
 {
-	int saved = errno;
 	va_list args;
 
 	va_start(args, format);
-	err_compose(format, args, err_text(code));
+	err_compose(code, format, args, err_text(code));
 	va_end(args);
-	err_last.code = code;
-	errno = saved;
 	return code;
 }
 
