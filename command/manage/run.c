@@ -183,10 +183,7 @@ static int run_supervise(struct run *run, char *const *arguments)
 static int run_check_serve(const struct run *run)
 {
 	bool asked = run->flags->serve != NULL;
-	int r = parent_check_sockets();
 
-	if (r < 0)
-		return r;
 	if (!run->config->serve.separate || !(asked || parent_sockets()))
 		return 0;
 	return err_say(ERR_CONFIG,

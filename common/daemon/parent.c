@@ -67,45 +67,17 @@ void parent_notify(const char *state)
 			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + size));
 }
 
-/* Reads the variables of passed sockets. Returns: 0, RET_N is the number of ours; ERR_CONFIG. */
-static int parent_read_sockets(unsigned *ret_n)
+unsigned parent_sockets(void)
 {
 	const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
 	uint64_t number, count;
 
-	*ret_n = 0;
-	if (!pid || !*pid || !n || !*n)
+	if (!pid || !n || decimal_parse(bytes_str(pid), INT32_MAX, &number) < 0 ||
+		decimal_parse(bytes_str(n), PARENT_SOCKETS_MAX, &count) < 0)
 		return 0;
-	if (decimal_parse(bytes_str(pid), INT32_MAX, &number) < 0)
-		return err_say(ERR_CONFIG,
-			"$LISTEN_PID is '%.40s', no number of a process: unset it, or start kinf "
-			"from systemd",
-			pid);
-	if (number != (uint64_t)getpid() &&
-		(number != (uint64_t)getppid() || !getenv("KINF_DEATH_FD")))
-		return 0;
-	if (decimal_parse(bytes_str(n), PARENT_SOCKETS_MAX, &count) < 0)
-		return err_say(ERR_CONFIG,
-			"$LISTEN_FDS is '%.40s', no number of sockets up to %d: unset it, or start "
-			"kinf from systemd",
-			n, PARENT_SOCKETS_MAX);
-	*ret_n = (unsigned)count;
-	return 0;
-}
-
-unsigned parent_sockets(void)
-{
-	unsigned n;
-
-	err_ignore(parent_read_sockets(&n), "checked at the start of programs with sockets");
-	return n;
-}
-
-int parent_check_sockets(void)
-{
-	unsigned n;
-
-	return parent_read_sockets(&n);
+	bool is_ours = number == (uint64_t)getpid() ||
+		       (number == (uint64_t)getppid() && getenv("KINF_DEATH_FD"));
+	return is_ours ? (unsigned)count : 0;
 }
 
 int parent_say_given(bool store, bool runtime_dir)

@@ -28,8 +28,4 @@ void parent_given(bool *ret_store, bool *ret_runtime_dir);
  * run`. */
 #define PARENT_SOCKET 3
 unsigned parent_sockets(void);
-/* Checks the variables of parent_sockets() early: clients would not find a process listening
- * elsewhere. Returns: 0, ERR_CONFIG. */
-int parent_check_sockets(void);
-
 #endif

@@ -163,12 +163,10 @@ int listeners_open(struct listeners *all, enum listener_kind kind, const char *w
 {
 	AUTO_FREE char *copy = strdup(words);
 	char *rest = copy, *used = NULL;
+	int r = 0;
 
 	if (!copy)
 		return err_set(-ENOMEM, "listening");
-	int r = parent_check_sockets();
-	if (r < 0)
-		return r;
 	if (kind == LISTENER_API && parent_sockets() && !all->trial)
 		return listeners_inherit(all, kind);
 	for (char *word; r == 0 && (word = strsep(&rest, " "));) {

@@ -73,18 +73,6 @@ def test_sockets_of_a_service_manager_are_taken(activated):
     assert [line.split(" ")[2] for line in lines if line.startswith("api ")] == list(map(str, activated.paths))
 
 
-@pytest.mark.parametrize("command", [["kinf-serve"], ["kinf", "run", "--serve"]])
-@pytest.mark.parametrize("pid, n, says", [("x", "2", "$LISTEN_PID is 'x', no number of a process"), (None, "many", "$LISTEN_FDS is 'many', no number of sockets"),
-                                          (None, "-1", "$LISTEN_FDS is '-1'"), (None, "1025", "up to 1024")])
-def test_variables_of_sockets_that_can_not_be_read_are_refused(activated, command, pid, n, says):
-    """Else it would listen elsewhere, and nobody would find it."""
-    launcher = "import os, sys; pid, n, *command = sys.argv[1:]; os.environ.update(LISTEN_PID=pid or str(os.getpid()), LISTEN_FDS=n); os.execv(command[0], command)"
-    run = activated.process("refused", [sys.executable, "-c", launcher, pid or "", n, program(command[0]), *command[1:]]).start()
-    if command == ["kinf-serve"]:
-        activated.daemons()
-    assert run.wait() == 78 and says in run.log, run.log
-
-
 @pytest.mark.parametrize("given", ["sockets of the service manager", "--serve"])
 def test_a_kinf_serve_of_its_own_and_one_of_kinf_run_exclude_each_other(activated, given):
     activated.configure("pods", serve={"auth": "open", "separate": True})
