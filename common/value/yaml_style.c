@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/value/yaml_style.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "common/value/number.h"
+#include "common/value/yaml_plain.h"
 
 #define KEY_MAX 128 /* bytes of a simple key */
 
@@ -168,131 +167,19 @@ static bool style_is_base_60(struct bytes text)
 	return p == end;
 }
 
-/* Returns true if the digits from P on are a number of BASE up to LIMIT. */
-static bool style_fits(const char *p, const char *end, unsigned base, uint64_t limit)
+/* Returns true if TEXT is infinite or no number: such floats of YAML are strings in JSON. */
+static bool style_is_infinite(struct bytes text)
 {
-	uint64_t number = 0;
-
-	if (p == end)
-		return false;
-	for (; p < end; p++) {
-		char c = *p;
-		unsigned digit = style_is_digit(c)      ? (unsigned)(c - '0')
-				 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-				 : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
-							: 99;
-
-		if (digit >= base || __builtin_mul_overflow(number, (uint64_t)base, &number) ||
-			__builtin_add_overflow(number, (uint64_t)digit, &number))
-			return false;
-	}
-	return number <= limit;
-}
-
-/* Returns true if Go's ParseInt or ParseUint reads TEXT: 0x1f, 0o7, 0b1, and go-yaml's 0b-1.
- * Decimal numbers are floats too, as are octal ones of decimal digits. */
-static bool style_is_prefixed_integer(struct bytes text)
-{
-	const char *p = text.data, *end = p + text.size;
-	bool is_negative = text.size && *p == '-',
-	     is_signed = is_negative || (text.size && *p == '+');
-
-	p += is_signed;
-	if (end - p < 3 || *p != '0')
-		return false;
-	unsigned base = strchr("xX", p[1])   ? 16
-			: strchr("oO", p[1]) ? 8
-			: strchr("bB", p[1]) ? 2
-					     : 0;
-	if (!base)
-		return false;
-	if (!is_signed && p[1] == 'b' && (p[2] == '-' || p[2] == '+'))
-		return style_fits(p + 3, end, 2, (uint64_t)INT64_MAX + (p[2] == '-'));
-	return style_fits(
-		p + 2, end, base, is_signed ? (uint64_t)INT64_MAX + is_negative : UINT64_MAX);
-}
-
-/* Returns true if TEXT is a float or a decimal integer: 1, +1., .5, 1e3. One too large for a double
- * is a string. */
-static bool style_is_float(struct bytes text)
-{
-	const char *p = text.data, *end = p + text.size;
-	char json[512];
-	double d = 0;
-
-	if (p < end && (*p == '+' || *p == '-'))
-		p++;
-	const char *whole = p;
-	p = style_skip_digits(p, end);
-	struct bytes before = BYTES(whole, (size_t)(p - whole)), after = BYTES("", 0);
-	if (p < end && *p == '.') {
-		const char *fraction = ++p;
-
-		p = style_skip_digits(p, end);
-		after = BYTES(fraction, (size_t)(p - fraction));
-	}
-	if (!before.size && !after.size)
-		return false;
-	const char *exponent = p;
-	if (p < end && (*p == 'e' || *p == 'E')) {
-		p++;
-		if (p < end && (*p == '+' || *p == '-'))
-			p++;
-		const char *digits = p;
-		p = style_skip_digits(p, end);
-		if (p == digits)
-			return false;
-	}
-	if (p != end)
-		return false;
-	while (before.size && *(const char *)before.data == '0')
-		before = BYTES((const char *)before.data + 1, before.size - 1);
-	int n = snprintf(json, sizeof(json), "%s%.*s.%.*s0%.*s", before.size ? "" : "0",
-		BYTES_ARG(before), BYTES_ARG(after), (int)(end - exponent), exponent);
-	if ((size_t)n >= sizeof(json))
-		return before.size < 310;
-	return !number_value(BYTES(json, (size_t)n), &d) || isfinite(d);
-}
-
-/* Returns true if TEXT is a word of YAML 1.1 for booleans or null, in lower or upper case or
- * capitalized. */
-static bool style_is_word(struct bytes text)
-{
-	static const char words[][8] = {"y", "Y", "n", "N", "~", "on", "On", "ON", "no", "No", "NO",
-		"yes", "Yes", "YES", "off", "Off", "OFF", "true", "True", "TRUE", "null", "Null",
-		"NULL", ".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "false", "False", "FALSE",
-		"+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"};
-	static const uint8_t first[] = {0, 0, 5, 11, 17, 29, ARRAY_SIZE(words)}; /* of each size */
-	uint64_t wanted = 0;
-
-	if (!text.size || text.size > 5)
-		return false;
-	memcpy(&wanted, text.data, text.size);
-	for (size_t i = first[text.size]; i < first[text.size + 1]; i++)
-		if (le64_get(words[i]) == wanted)
-			return true;
-	return false;
-}
-
-/* Returns TEXT without its underscores, in PLAIN of SIZE bytes; BYTES_NONE if too long, or with
- * STRICT if one is not between two digits. */
-static struct bytes style_drop_underscores(struct bytes text, bool strict, char *plain, size_t size)
-{
+	static const char words[] = " .nan .NaN .NAN .inf .Inf .INF ";
 	const char *p = text.data;
-	size_t n = 0;
+	char word[8];
+	bool is_signed = text.size && (*p == '+' || *p == '-');
 
-	if (!memchr(p, '_', text.size))
-		return text;
-	for (size_t i = 0; i < text.size; i++) {
-		bool is_between = i && i + 1 < text.size && style_is_digit(p[i - 1]) &&
-				  style_is_digit(p[i + 1]);
-
-		if (n == size || (strict && p[i] == '_' && !is_between))
-			return BYTES_NONE;
-		if (p[i] != '_')
-			plain[n++] = p[i];
-	}
-	return BYTES(plain, n);
+	if (text.size > 5)
+		return false;
+	(void)snprintf(word, sizeof(word), " %.*s ", (int)text.size - is_signed, p + is_signed);
+	const char *found = strstr(words, word);
+	return found && (!is_signed || found[2] == 'i' || found[2] == 'I');
 }
 
 /* ---- styles ------------------------------------------------------------- */
@@ -346,19 +233,11 @@ static const uint8_t style_firsts[256] = {
 static bool style_is_no_string(struct bytes text)
 {
 	uint8_t first = style_firsts[*(const uint8_t *)text.data];
-	char plain[512];
 
-	if (first == FIRST_LETTER)
-		return style_is_word(text);
-	if (first == FIRST_DOT)
-		return style_is_word(text) ||
-		       style_is_float(style_drop_underscores(text, true, plain, sizeof(plain)));
-	if (first != FIRST_NUMBER)
+	if (first != FIRST_LETTER && first != FIRST_NUMBER && first != FIRST_DOT)
 		return false;
-	if (style_is_word(text) || style_is_timestamp(text) || style_is_base_60(text))
-		return true;
-	text = style_drop_underscores(text, false, plain, sizeof(plain));
-	return style_is_prefixed_integer(text) || style_is_float(text);
+	return !yaml_plain_is_string(text) || style_is_infinite(text) || style_is_timestamp(text) ||
+	       style_is_base_60(text);
 }
 
 /* Returns true if no plain scalar begins like TEXT. */

@@ -2,8 +2,6 @@
 #include "common/value/yaml_values.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -11,13 +9,12 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/text/decimal.h"
 #include "common/value/number.h"
 #include "common/value/value.h"
+#include "common/value/yaml_plain.h"
 
 #define COPIES_MAX ((size_t)16 << 20) /* of the nodes of anchors in a document */
 #define AHEAD      ((size_t)64 << 10) /* libyaml reads beyond the event */
-#define WORD_MAX   64                 /* a longer plain word is a string */
 #define REDACTED   "***HIDDEN***"     /* troubleshoot's */
 #define STAND_IN   "-**HIDDEN***"     /* may begin a plain word */
 #define MARK       (sizeof(REDACTED) - 1)
@@ -156,111 +153,6 @@ static void values_bad(struct yaml_values *values, int r)
 
 /* ---- scalars ------------------------------------------------------------ */
 
-/* Puts a number of JSON. Returns false if TEXT is none, or too large: 82e828 is a word. */
-static bool values_put_number(struct buf *out, struct bytes text)
-{
-	double d;
-
-	return number_value(text, &d) && isfinite(d) && value_put_number(out, text);
-}
-
-/* Puts a number in a form that JSON lacks: 0644, 0x1f, 0b1, +1, 1_000. Returns false if TEXT is
- * none. */
-static bool values_put_odd_number(struct buf *out, struct bytes text)
-{
-	const char *p = text.data, *end = p + text.size;
-	bool negative = *p == '-', digits = false;
-	uint64_t number = 0;
-	unsigned base = 10;
-
-	p += negative || *p == '+';
-	if (end - p > 1 && *p == '0') {
-		base = p[1] == 'x' || p[1] == 'X' ? 16 : p[1] == 'b' || p[1] == 'B' ? 2 : 8;
-		p += base != 8 || p[1] == 'o' || p[1] == 'O' ? 2 : 1;
-	}
-	for (; p < end; p++) {
-		int digit = *p == '_' ? 0 : hex_digit(*p);
-
-		if (*p == '_')
-			continue;
-		if (digit < 0 || digit >= (int)base || number > (UINT64_MAX - 15) / base)
-			return false;
-		number = number * base + (unsigned)digit;
-		digits = true;
-	}
-	if (!digits || (negative && number > (uint64_t)INT64_MAX))
-		return false;
-	if (negative)
-		value_put_int(out, -(int64_t)number);
-	else
-		value_put_uint(out, number);
-	return true;
-}
-
-/* Puts a number with a fraction or an exponent in a form that JSON lacks: .5, 1., +1.5, 1_000.5;
- * also 089, which is not octal. Returns false if TEXT, of WORD_MAX bytes at most, is none. */
-static bool values_put_odd_float(struct buf *out, struct bytes text)
-{
-	static const char digits[] = "0123456789";
-	char word[WORD_MAX + 1], json[WORD_MAX + 2], *end = word;
-
-	for (size_t i = 0; i < text.size; i++) {
-		*end = ((const char *)text.data)[i];
-		end += *end != '_' || word[0] == '.';
-	}
-	*end = '\0';
-	const char *sign = *word == '-' ? "-" : "", *p = word + (*word == '-' || *word == '+');
-	const char *whole = p + strspn(p, "0"), *part = "";
-	size_t n_whole = strspn(whole, digits), n_part = 0;
-	bool zero = whole > p;
-	p = whole + n_whole;
-	if (*p == '.') {
-		part = p + 1;
-		n_part = strspn(part, digits);
-		p = part + n_part;
-	}
-	if ((!zero && !n_whole && !n_part) || *p == '.')
-		return false;
-	int n = snprintf(json, sizeof(json), "%s%.*s%s%.*s%s", sign, n_whole ? (int)n_whole : 1,
-		n_whole ? whole : "0", n_part ? "." : "", (int)n_part, part, p);
-	return values_put_number(out, BYTES(json, (size_t)n));
-}
-
-/* Puts a plain word as kubectl reads it. */
-static void values_put_plain(struct buf *out, struct bytes text)
-{
-	static const char nulls[] = " ~ null Null NULL ",
-			  trues[] = " true True TRUE yes Yes YES on On "
-				    "ON y Y ",
-			  falses[] = " false False FALSE no No NO off Off OFF n N ";
-	char word[WORD_MAX + 3];
-	char first = text.size ? *(const char *)text.data : '\0';
-
-	if (text.size > WORD_MAX || memchr(text.data, ' ', text.size)) {
-		value_put_string(out, text);
-		return;
-	}
-	bool number =
-		(first >= '0' && first <= '9') || first == '-' || first == '+' || first == '.';
-	if (number) {
-		if (!values_put_number(out, text) && !values_put_odd_number(out, text) &&
-			!values_put_odd_float(out, text))
-			value_put_string(out, text);
-		return;
-	}
-	word[0] = ' ';
-	memcpy(word + 1, text.data, text.size);
-	memcpy(word + 1 + text.size, " ", 2);
-	if (!text.size || (strchr("~nN", first) && strstr(nulls, word)))
-		value_put_nil(out);
-	else if (strchr("tTyYoO", first) && strstr(trues, word))
-		value_put_bool(out, true);
-	else if (strchr("fFnNoO", first) && strstr(falses, word))
-		value_put_bool(out, false);
-	else
-		value_put_string(out, text);
-}
-
 /* Puts a plain key as kubectl reads it: the text of its value, "true" for yes, "8" for 010. */
 static void values_put_key(struct buf *out, struct bytes text)
 {
@@ -269,7 +161,7 @@ static void values_put_key(struct buf *out, struct bytes text)
 	struct number number;
 	struct value value;
 
-	values_put_plain(out, text);
+	yaml_put_plain(out, text);
 	if (out->error || value_read(BYTES(out->data + start, out->size - start), &value) < 0 ||
 		value.type == VALUE_STRING)
 		return;
@@ -309,7 +201,7 @@ static void values_put_scalar(struct yaml_values *values, bool is_key)
 	else if (is_key)
 		values_put_key(values->out, text);
 	else
-		values_put_plain(values->out, text);
+		yaml_put_plain(values->out, text);
 }
 
 /* ---- anchors ------------------------------------------------------------ */
