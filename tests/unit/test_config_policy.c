@@ -127,28 +127,17 @@ Test(config_policy, each_key_wrong_in_turn)
 		const char *text, *sentence;
 	} wrong[] = {
 		{"listConcurrency: all", "not a number: 'all'; allowed are 1 to 1000"},
-		{"listConcurrency: 0", "'0': allowed are 1 to 1000"},
-		{"listConcurrency: 1001", "'1001': allowed are 1 to 1000"},
 		{"watchTimeout: 999ms", "'999ms': allowed are 1s to 24h"},
-		{"watchTimeout: 25h", "'25h': allowed are 1s to 24h"},
-		{"backoff: 1s", "must be a map of keys and values"},
-		{"backoff: {most: 1s}", "unknown key; allowed here: min, max"},
-		{"backoff: {min: 0s}", "'0s': allowed are 1ms to 1h"},
 		{"backoff: {max: 500ms}",
 			"min must not be more than max (defaults are 800ms and 15s)"},
 		{"timeouts: {connect: 99ms}", "'99ms': allowed are 100ms to 1h"},
-		{"timeouts: {answer: 2h}", "'2h': allowed are 100ms to 1h"},
-		{"timeouts: {silence: 999ms}", "'999ms': allowed are 1s to 24h"},
 		{"streamingLists: sometimes", "must be true or false, not 'sometimes'"},
 		{"maxObjectSize: 63KiB", "'63KiB': allowed are 64KiB to 1GiB"},
-		{"maxObjectSize: 2GiB", "'2GiB': allowed are 64KiB to 1GiB"},
 		{"holdMassDelete: 50", "not a share: '50'; allowed are 1% to 99%, and off"},
 		{"holdMassDelete: 100%", "not a share: '100%'; allowed are 1% to 99%, and off"},
 		{"holdMassDelete: 0%", "not a share: '0%'; allowed are 1% to 99%, and off"},
 		{"holdMassDelete: '%'", "not a share: '%'; allowed are 1% to 99%, and off"},
 		{"consistencyCheck: 999ms", "'999ms': allowed are 1s to 365d, and 0s for none"},
-		{"consistencyCheck: 366d", "'366d': allowed are 1s to 365d, and 0s for none"},
-		{"holdMassDelete: {pause: 0s}", "'0s': allowed are 1ms to 1h"},
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {

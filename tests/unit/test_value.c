@@ -341,22 +341,6 @@ Test(value, flipped_bits_do_no_harm)
 	cr_assert_gt(n_items, 1000);
 }
 
-Test(value, random_bytes_do_no_harm)
-{
-	uint64_t state = 1;
-	uint8_t bytes[48];
-
-	for (int round = 0; round < 20000; round++) {
-		for (size_t i = 0; i < sizeof(bytes); i++) {
-			state = state * 6364136223846793005u + 1442695040888963407u;
-			bytes[i] = (uint8_t)(state >> 56);
-			if (state >> 33 & 1) /* half of them small containers and strings */
-				bytes[i] = (uint8_t)(0x80 | (bytes[i] & 0x33));
-		}
-		assert_harmless(BYTES(bytes, sizeof(bytes)));
-	}
-}
-
 Test(value, forms_that_are_never_written_are_refused)
 {
 	static const char *const bodies[] = {"\xc1", "\xc4\x01x", "\xc5\x00\x01x",
