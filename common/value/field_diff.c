@@ -16,23 +16,25 @@ struct field_diff {
 	uint64_t seed; /* of hashes; 0: not needed yet */
 };
 
-static int field_diff_compare(struct field_diff *diff, const struct value *before,
-	const struct value *after, size_t *ret_size);
-static int field_diff_rest(
-	struct field_diff *diff, const struct value_iter *before, const struct value_iter *after);
+static int field_diff_compare(
+	struct field_diff *diff, const struct value *before, const struct value *after);
+static int field_diff_containers(
+	struct field_diff *diff, const struct value *before, const struct value *after);
+
+static bool field_diff_is_container(const struct value *value)
+{
+	return value->type == VALUE_MAP || value->type == VALUE_ARRAY;
+}
 
 /* Gives the children of VALUE as removed or added ones. */
 static int field_diff_into(struct field_diff *diff, const struct value *value, bool added)
 {
 	struct value empty = {.type = value->type};
-	struct value_iter children, none;
 
-	if (value->type != VALUE_MAP && value->type != VALUE_ARRAY)
+	if (!field_diff_is_container(value))
 		return 0;
-	value_iter_init(&children, value);
-	value_iter_init(&none, &empty);
-	return added ? field_diff_rest(diff, &none, &children)
-		     : field_diff_rest(diff, &children, &none);
+	return added ? field_diff_containers(diff, &empty, value)
+		     : field_diff_containers(diff, value, &empty);
 }
 
 static int field_diff_give(
@@ -143,11 +145,12 @@ static int field_diff_find_key(bool in_map, const char *name, size_t place, stru
 	return r;
 }
 
-/* Puts the children from ITEMS on into TABLE. Returns: FOUND; NOT_FOUND if an item of a list has no
- * NAME or a duplicate one; ERR_CORRUPT; -ENOMEM. */
-static int field_diff_read(const struct field_diff *diff, struct value_iter items, const char *name,
-	struct hashtable *table)
+/* Puts the children of VALUE into TABLE. Returns: FOUND; NOT_FOUND if an item of a list has no NAME
+ * or a duplicate one; ERR_CORRUPT; -ENOMEM. */
+static int field_diff_read(const struct field_diff *diff, const struct value *value,
+	const char *name, struct hashtable *table)
 {
+	struct value_iter items;
 	struct value item;
 	struct field_diff_key key;
 	struct field_diff_child *child;
@@ -155,6 +158,7 @@ static int field_diff_read(const struct field_diff *diff, struct value_iter item
 	int r;
 
 	hashtable_clear(table);
+	value_iter_init(&items, value);
 	for (size_t place = 0; (r = value_iter_next(&items, &text, &item)) == FOUND; place++) {
 		r = field_diff_find_key(items.is_map, name, place, text, &item, &key);
 		if (r != FOUND)
@@ -175,20 +179,20 @@ static int field_diff_read(const struct field_diff *diff, struct value_iter item
 	return r == END ? FOUND : r;
 }
 
-/* Compares the children from ITEMS on with OTHERS. REVERSED: they are the newer ones, and only
- * those missing in OTHERS are reported. */
-static int field_diff_children(struct field_diff *diff, struct value_iter items, const char *name,
+/* Compares the children of VALUE with OTHERS. REVERSED: they are the newer ones, and only those
+ * missing in OTHERS are reported. */
+static int field_diff_children(struct field_diff *diff, const struct value *value, const char *name,
 	const struct hashtable *others, bool reversed)
 {
 	size_t path_size = diff->path.size;
+	struct value_iter items;
 	struct value item;
 	struct field_diff_key key;
 	struct bytes text;
 	int r;
 
+	value_iter_init(&items, value);
 	for (size_t place = 0; (r = value_iter_next(&items, &text, &item)) == FOUND; place++) {
-		size_t size = 0;
-
 		r = field_diff_find_key(items.is_map, name, place, text, &item, &key);
 		if (r != FOUND)
 			return r;
@@ -202,21 +206,19 @@ static int field_diff_children(struct field_diff *diff, struct value_iter items,
 			field_diff_put_item(&diff->path, name, key.text);
 		else
 			buf_printf(&diff->path, "[%zu]", key.place);
-		r = other ? field_diff_compare(diff, &item, &other->value, &size)
+		r = other ? field_diff_compare(diff, &item, &other->value)
 			  : field_diff_give(diff, reversed ? NULL : &item, reversed ? &item : NULL);
 		diff->path.size = path_size;
 		if (r != 0)
 			return r;
-		if (size)
-			value_iter_pass(&items, size);
 	}
 	return r == END ? 0 : r;
 }
 
-/* Compares the rest of two maps or lists. Items are identified by the first name common to all,
+/* Compares two maps or two lists. Items are identified by the first name common to all,
  * else by index. */
-static int field_diff_rest(
-	struct field_diff *diff, const struct value_iter *before, const struct value_iter *after)
+static int field_diff_containers(
+	struct field_diff *diff, const struct value *before, const struct value *after)
 {
 	static const char *const names[] = {"name", "type", NULL};
 	struct hashtable older = HASHTABLE_INIT(struct field_diff_child, field_diff_is, NULL),
@@ -227,65 +229,19 @@ static int field_diff_rest(
 	if (r < 0)
 		return r;
 	r = NOT_FOUND;
-	for (size_t i = before->is_map ? 2 : 0; r == NOT_FOUND; i++) {
+	for (size_t i = before->type == VALUE_MAP ? 2 : 0; r == NOT_FOUND; i++) {
 		name = names[i];
-		r = field_diff_read(diff, *before, name, &older);
+		r = field_diff_read(diff, before, name, &older);
 		if (r == FOUND)
-			r = field_diff_read(diff, *after, name, &newer);
+			r = field_diff_read(diff, after, name, &newer);
 	}
 	if (r == FOUND)
-		r = field_diff_children(diff, *before, name, &newer, false);
+		r = field_diff_children(diff, before, name, &newer, false);
 	if (r == 0)
-		r = field_diff_children(diff, *after, name, &older, true);
+		r = field_diff_children(diff, after, name, &older, true);
 	hashtable_release(&newer);
 	hashtable_release(&older);
 	return r;
-}
-
-/* Compares two maps. Most have the same keys in the same order: a common beginning is compared
- * directly, the rest by a table. */
-static int field_diff_maps(
-	struct field_diff *diff, const struct value *before, const struct value *after)
-{
-	struct value_iter a, b;
-	size_t path_size = diff->path.size;
-
-	value_iter_init(&a, before);
-	value_iter_init(&b, after);
-	for (;;) {
-		struct value_iter rest_a = a, rest_b = b;
-		struct bytes key_a, key_b;
-		struct value x, y;
-		size_t size = 0;
-		int r = value_iter_next(&a, &key_a, &x);
-		int s = r < 0 ? r : value_iter_next(&b, &key_b, &y);
-
-		if (r < 0 || s < 0)
-			return r < 0 ? r : s;
-		if (r == END && s == END)
-			return 0;
-		if (r == END || s == END || !bytes_equal(key_a, key_b))
-			return field_diff_rest(diff, &rest_a, &rest_b);
-		field_diff_put_member(&diff->path, key_a);
-		r = field_diff_compare(diff, &x, &y, &size);
-		diff->path.size = path_size;
-		if (r != 0)
-			return r;
-		if (size) {
-			value_iter_pass(&a, size);
-			value_iter_pass(&b, size);
-		}
-	}
-}
-
-static int field_diff_lists(
-	struct field_diff *diff, const struct value *before, const struct value *after)
-{
-	struct value_iter a, b;
-
-	value_iter_init(&a, before);
-	value_iter_init(&b, after);
-	return field_diff_rest(diff, &a, &b);
 }
 
 /* ---- values ------------------------------------------------------------- */
@@ -294,31 +250,27 @@ static int field_diff_lists(
 static int field_diff_unequal(
 	struct field_diff *diff, const struct value *before, const struct value *after)
 {
-	if (before->type == VALUE_MAP && after->type == VALUE_MAP)
-		return field_diff_maps(diff, before, after);
-	if (before->type == VALUE_ARRAY && after->type == VALUE_ARRAY && before->count &&
-		after->count)
-		return field_diff_lists(diff, before, after);
-	return field_diff_give(diff, before, after);
+	bool is_map = before->type == VALUE_MAP;
+
+	return field_diff_is_container(before) && after->type == before->type &&
+			       (is_map || (before->count && after->count))
+		       ? field_diff_containers(diff, before, after)
+		       : field_diff_give(diff, before, after);
 }
 
-/* Sets *RET_SIZE to the size of both values if their bytes are equal, to save a walk, else to 0. */
-static int field_diff_compare(struct field_diff *diff, const struct value *before,
-	const struct value *after, size_t *ret_size)
+static int field_diff_compare(
+	struct field_diff *diff, const struct value *before, const struct value *after)
 {
 	struct bytes a;
 	int r = value_document(before, &a);
 
-	*ret_size = 0;
 	if (r < 0)
 		return r;
 	/* A value beginning with all bytes of another one is that value. */
-	if (a.size <= after->size + after->inner.size &&
-		memcmp(a.data, after->start, a.size) == 0) {
-		*ret_size = a.size;
-		return 0;
-	}
-	return field_diff_unequal(diff, before, after);
+	return a.size <= after->size + after->inner.size &&
+			       memcmp(a.data, after->start, a.size) == 0
+		       ? 0
+		       : field_diff_unequal(diff, before, after);
 }
 
 int field_diff_each(struct bytes before, struct bytes after, field_diff_fn *fn, void *arg)

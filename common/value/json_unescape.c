@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/value/json.h"
 
+#include "common/text/decimal.h"
 #include "common/text/utf8.h"
 
 /* Returns the value of four hex digits, or -1. */
@@ -11,13 +12,10 @@ static int32_t json_read_hex(const uint8_t *p, const uint8_t *end)
 	if (end - p < 4)
 		return -1;
 	for (int i = 0; i < 4; i++) {
-		uint8_t c = p[i], lower = c | 0x20;
-		if (c >= '0' && c <= '9')
-			code = code << 4 | (c - '0');
-		else if (lower >= 'a' && lower <= 'f')
-			code = code << 4 | (lower - 'a' + 10);
-		else
+		int digit = hex_digit((char)p[i]);
+		if (digit < 0)
 			return -1;
+		code = code << 4 | digit;
 	}
 	return code;
 }
