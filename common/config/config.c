@@ -256,8 +256,8 @@ static int config_open_here(char **ret_passed_over)
 	return -1;
 }
 
-/* Parses only the entry `store` of a file that is no YAML: the one line that begins with it, and
- * its continuation. Returns: FOUND; NOT_FOUND: no such line, or several; -errno. */
+/* Parses only the entry `store` of a file: the one line that begins with it, and its continuation.
+ * Returns: FOUND; NOT_FOUND: no such line, or several; -errno. */
 static int config_find_store(int here, const char *file, struct yaml **ret_yaml)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
@@ -289,40 +289,29 @@ static int config_find_store(int here, const char *file, struct yaml **ret_yaml)
 }
 
 /* Takes only the store from a file with the mistake R: a slip in kinf.yaml must not lock readers
- * out. Returns 0, or R if the store is not clear. */
-static int config_read_store(int r, int here, struct config **config, struct yaml **yaml,
+ * out. WHOLE is the file's tree if it is YAML. Returns 0, or R if the store is not clear. */
+static int config_read_store(int r, int here, struct config **config, const struct yaml *whole,
 	const char *file, char **ret_passed_over)
 {
+	CLEANUP(yaml_free) struct yaml *yaml = NULL;
+	CLEANUP(config_free) struct config *other = NULL;
+	AUTO_FREE char *note = NULL;
 	struct err_kept mistake;
 
 	err_keep(&mistake);
-	int found = *yaml ? FOUND : config_find_store(here, file, yaml);
+	int found = config_find_store(here, file, &yaml);
+	if (found == NOT_FOUND && whole && !yaml_get(yaml_root(whole), "store"))
+		found = yaml_parse("", 0, file, &yaml); /* it names none */
+	if (found == FOUND)
+		found = config_new(&other);
+	if (found == FOUND)
+		found = config_read_tree(other, yaml, file);
 	err_ignore(found, "the mistake in the file is the error");
 	err_restore(&mistake);
 	if (found != FOUND)
 		return r;
-	const struct yaml_node *root = yaml_root(*yaml), *store = yaml_get(root, "store");
-	struct config_place place = {.file = file, .line = store ? store->line : 1};
-	CLEANUP(config_free) struct config *other = NULL;
-	AUTO_FREE char *note = NULL;
-	char key[] = "store", *keys[] = {key};
-	struct yaml_node only = {
-		.type = YAML_MAP, .line = place.line, .keys = keys, .key_lines = &place.line};
-
-	if (!root || (store && (store->type != YAML_SCALAR || strchr(store->text, '$'))))
-		return r;
 	if (asprintf(&note, "%s: only 'store' is used of this file", err_text(r)) < 0)
 		return err_set(-ENOMEM, "reading '%s'", file);
-	struct yaml_node value = store ? *store : only;
-	only.items = &value;
-	only.count = store ? 1 : 0;
-	int made = config_new(&other);
-	if (made == 0)
-		made = config_copy(&other->file, file);
-	if (made == 0)
-		made = config_read_map(&place, &only, config_keys, "", other);
-	if (made < 0)
-		return made;
 	config_free(config);
 	*config = TAKE(other);
 	free(*ret_passed_over);
@@ -376,7 +365,7 @@ int config_load(const struct config_flags *flags, struct config **ret_config)
 		    : r < 0         ? config_explain_unreadable(r, file, flags)
 				    : config_read_tree(config, yaml, file);
 		if (r == ERR_CONFIG && flags->store_only)
-			r = config_read_store(r, here, &config, &yaml, file, &passed_over);
+			r = config_read_store(r, here, &config, yaml, file, &passed_over);
 	}
 	if (r == 0)
 		r = config_lay_flags(config, flags);
