@@ -89,7 +89,6 @@ _Static_assert(sizeof(struct page) == 1345312, "layout");
 
 struct stats {
 	uint32_t magic;
-	bool mapped;
 	struct page *page;
 };
 
@@ -232,10 +231,8 @@ void stats_close(struct stats **stats)
 
 	if (!s)
 		return;
-	if (s->page && s->mapped)
+	if (s->page)
 		(void)munmap(s->page, sizeof(*s->page)); /* our own mapping */
-	else
-		free(s->page);
 	s->magic = 0;
 	free(s);
 	*stats = NULL;
@@ -247,7 +244,6 @@ static int stats_map(int fd, int protection, struct stats **ret_stats)
 	if (!s)
 		return err_set(-ENOMEM, "status page");
 	s->magic = STATS_MAGIC;
-	s->mapped = true;
 	void *page = mmap(NULL, sizeof(*s->page), protection, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED)
 		return err_set(-errno, "mapping");
@@ -310,22 +306,6 @@ int stats_open(int directory_fd, const char *name, struct stats **ret_stats)
 int stats_continue(int directory_fd, const char *name, struct stats **ret_stats)
 {
 	return stats_open_file(directory_fd, name, O_RDWR, ret_stats);
-}
-
-int stats_new(struct stats **ret_stats)
-{
-	CLEANUP(stats_close) struct stats *s = calloc(1, sizeof(*s));
-	if (!s)
-		return err_set(-ENOMEM, "status page");
-	s->magic = STATS_MAGIC;
-	s->page = calloc(1, sizeof(*s->page));
-	if (!s->page)
-		return err_set(-ENOMEM, "status page");
-	int r = stats_page_begin(s->page);
-	if (r < 0)
-		return r;
-	*ret_stats = TAKE(s);
-	return 0;
 }
 
 /* ---- counters and the process ------------------------------------------- */

@@ -33,8 +33,6 @@ int stats_create(int directory_fd, const char *name, struct stats **ret_stats);
 int stats_continue(int directory_fd, const char *name, struct stats **ret_stats);
 /* For readers: maps the page read-only. -ENOENT; ERR_FORMAT, also during its creation. */
 int stats_open(int directory_fd, const char *name, struct stats **ret_stats);
-/* Makes a page in private memory, for tests. */
-int stats_new(struct stats **ret_stats);
 void stats_close(struct stats **stats);
 
 void stats_add(struct stats *stats, enum counter counter, uint64_t n);

@@ -7,9 +7,12 @@
 #include "common/err.h"
 #include "common/stats.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#define PAGE    "/tmp/kinf-stats-threads"
 #define ROUNDS  50000
 #define READERS 2
 
@@ -65,7 +68,8 @@ int main(void)
 	struct shared shared = {0};
 	pthread_t readers[READERS];
 
-	int r = stats_new(&shared.stats);
+	int r = stats_create(AT_FDCWD, PAGE, &shared.stats);
+	(void)unlink(PAGE); /* the map stays */
 	for (int i = 0; r == 0 && i < READERS; i++)
 		r = -pthread_create(&readers[i], NULL, read_page, &shared);
 	if (r < 0) {

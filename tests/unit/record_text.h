@@ -20,7 +20,7 @@ static struct record_feed *const feed = &rig.record.feed;
 static inline void set_up(void)
 {
 	record_rig_open(&rig.record);
-	cr_assert_eq(stats_new(&rig.stats), 0);
+	cr_assert_eq(stats_create(AT_FDCWD, scratch_path("stats"), &rig.stats), 0);
 	record_rig_add_feed(&rig.record, "metadata.managedFields", NULL, rig.stats);
 }
 

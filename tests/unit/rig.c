@@ -28,7 +28,7 @@ void rig_open(struct rig *rig, const char *config)
 
 	*rig = (struct rig){0};
 	rig_configure(rig, config);
-	OK(stats_new(&rig->p.stats));
+	OK(stats_create(AT_FDCWD, scratch_path("stats"), &rig->p.stats));
 	OK(home_open(scratch_path("store"), &options, &rig->p.home));
 	OK(home_take_role(rig->p.home, HOME_REFLECTOR));
 	OK(home_take_role(rig->p.home, HOME_PROCESSOR));

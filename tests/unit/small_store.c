@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/small_store.h"
 
+#include <fcntl.h>
+
 #include "common/value/json.h"
 #include "processor/apply.h"
 #include "tests/unit/unit.h"
@@ -143,7 +145,7 @@ void small_store_open(struct small_store *s)
 
 	*s = (struct small_store){.path = scratch_path("store")};
 	OK(json_parser_new(&s->parser));
-	OK(stats_new(&s->p.stats));
+	OK(stats_create(AT_FDCWD, scratch_path("stats"), &s->p.stats));
 	OK(config_parse(config, strlen(config), "kinf.yaml", &s->config));
 	s->p.config = s->config;
 	OK(home_open(s->path, &how, &s->home));

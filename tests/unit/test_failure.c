@@ -16,7 +16,7 @@ static void set_up(void)
 	cr_assert_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
 	log_end = ends[0];
 	log_setup("kinf-test", LOG_INFO, LOG_TEXT);
-	cr_assert_eq(stats_new(&stats), 0);
+	cr_assert_eq(stats_create(AT_FDCWD, scratch_path("stats"), &stats), 0);
 }
 
 static void tear_down(void)

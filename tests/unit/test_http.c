@@ -39,7 +39,7 @@ Test(http, all_requests_are_counted_with_those_that_fail)
 	CLEANUP(release) struct seen good = {0}, away = {0};
 	CLEANUP(stats_close) struct stats *stats = NULL;
 
-	cr_assert_eq(stats_new(&stats), 0);
+	cr_assert_eq(stats_create(AT_FDCWD, scratch_path("stats"), &stats), 0);
 	http_set_stats(http, stats);
 	for (int i = 1; i <= 5; i++) {
 		start(&good, http, "/good", 0);

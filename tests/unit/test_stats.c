@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -312,10 +311,9 @@ Test(stats, feed_rows_keep_their_slot)
 
 Test(stats, full_table_of_feeds_is_told)
 {
-	CLEANUP(stats_close) struct stats *w = NULL;
+	CLEANUP(stats_close) struct stats *w = create();
 	struct stats_feed feed = {0};
 
-	cr_assert_eq(stats_new(&w), 0);
 	for (uint32_t i = 0; i < STATS_FEEDS_MAX; i++) {
 		feed.feed = i;
 		cr_assert_eq(stats_feed_set(w, &feed), (int)i);
@@ -372,56 +370,12 @@ Test(stats, garbage_in_a_page_stays_in_bounds)
 	cr_assert_eq(stats_feed_get(r, 0xfffffff0, &feed), NOT_FOUND);
 }
 
-struct race {
-	struct stats *stats;
-	bool done;
-};
-
-static void *write_rows(void *arg)
-{
-	struct race *race = arg;
-	struct stats_feed feed = {.feed = 4};
-
-	for (uint64_t i = 1; i <= 20000; i++) {
-		feed.lists = feed.list_total = i;
-		memset(feed.error, 'a' + (int)(i % 26), STATS_TEXT - 1);
-		(void)stats_feed_set(race->stats, &feed);
-	}
-	__atomic_store_n(&race->done, true, __ATOMIC_RELEASE);
-	return NULL;
-}
-
-Test(stats, rows_are_read_whole_or_not_at_all)
-{
-	struct race race = {0};
-	struct stats_feed feed;
-	pthread_t thread;
-	unsigned found = 0;
-
-	cr_assert_eq(stats_new(&race.stats), 0);
-	cr_assert_eq(pthread_create(&thread, NULL, write_rows, &race), 0);
-	for (bool done = false; !done;) {
-		done = __atomic_load_n(&race.done, __ATOMIC_ACQUIRE);
-		if (stats_feed_get(race.stats, 4, &feed) != FOUND)
-			continue;
-		found++;
-		bool whole = feed.lists == feed.list_total;
-		for (size_t i = 0; i < STATS_TEXT - 1; i++)
-			whole = whole && feed.error[i] == 'a' + (int)(feed.lists % 26);
-		cr_assert(whole);
-	}
-	cr_assert_eq(pthread_join(thread, NULL), 0);
-	cr_assert_gt(found, 0);
-	stats_close(&race.stats);
-}
-
 Test(stats, rows_are_walked_and_those_of_entries_without_a_feed_told_apart)
 {
-	CLEANUP(stats_close) struct stats *stats = NULL;
+	CLEANUP(stats_close) struct stats *stats = create();
 	struct stats_feed row = {.feed = 0, .retries = 3}, pending = {.feed = STATS_PENDING | 1};
 	struct stats_feed found;
 
-	cr_assert_eq(stats_new(&stats), 0);
 	cr_assert_eq(stats_feed_at(stats, 0, &found), END);
 	(void)snprintf(pending.error, sizeof(pending.error), "widgets: not there");
 	cr_assert_geq(stats_feed_set(stats, &row), 0);
@@ -438,10 +392,9 @@ Test(stats, rows_are_walked_and_those_of_entries_without_a_feed_told_apart)
 
 Test(stats, rows_say_which_journal_they_are_of)
 {
-	CLEANUP(stats_close) struct stats *stats = NULL;
+	CLEANUP(stats_close) struct stats *stats = create();
 	uint8_t uuid[16] = {1, 2, 3, [15] = 9}, found[16] = {0};
 
-	cr_assert_eq(stats_new(&stats), 0);
 	cr_assert_not(stats_journal(stats, found));
 	stats_set_journal(stats, uuid);
 	cr_assert(stats_journal(stats, found));
