@@ -327,13 +327,6 @@ void ring_put(struct ring *ring, const struct ring_entry *entry)
 		memcpy(place + sizeof(record), payload.data, payload.size);
 }
 
-void ring_discard(struct ring *ring)
-{
-	CHECK_OBJ(ring, RING_WRITER_MAGIC);
-	buf_reset(&ring->batch);
-	ring->overrun = false;
-}
-
 static void ring_copy_record(struct ring *ring, uint8_t *record, uint64_t position, size_t size)
 {
 	uint32_t payload = le32_get(record + offsetof(struct ring_record, size));
@@ -390,7 +383,8 @@ void ring_store(struct ring *ring, uint64_t last_seq)
 		atomic_store_explicit(&header->tail, end, memory_order_release);
 	}
 	(void)failpoint_pass(FAILPOINT_RING_PUBLISHED);
-	ring_discard(ring);
+	buf_reset(&ring->batch);
+	ring->overrun = false;
 }
 
 void ring_show(struct ring *ring, uint64_t last_seq)

@@ -52,8 +52,6 @@ void ring_put(struct ring *ring, const struct ring_entry *entry);
 /* Announces a publish: wakes one reader to poll the tail for at most 60 us. An idle CPU takes about
  * as long to wake from sleep; now it does so while the writer still works on the batch. */
 void ring_announce(struct ring *ring);
-/* Drops the batch, because its transaction failed. */
-void ring_discard(struct ring *ring);
 /* Publishes the batch, and LAST_SEQ, the newest committed record, even when the batch is empty. */
 void ring_publish(struct ring *ring, uint64_t last_seq);
 /* The two halves of ring_publish(), for a writer with others to wake between them: the first wakes

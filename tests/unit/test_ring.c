@@ -145,19 +145,6 @@ Test(ring, batch_larger_than_the_ring_laps_readers)
 	expect(r, 1001);
 }
 
-Test(ring, discarded_batch_is_never_seen)
-{
-	CLEANUP(ring_close) struct ring *ring = writer();
-	CLEANUP(ring_detach) struct ring_reader *r = reader();
-	struct ring_entry entry;
-
-	put(ring, 1, "never");
-	ring_discard(ring);
-	publish(ring, 2);
-	expect(r, 2);
-	cr_assert_eq(ring_next(r, &entry), AGAIN);
-}
-
 Test(ring, large_key_goes_by_reference)
 {
 	CLEANUP(ring_close) struct ring *ring = writer();
