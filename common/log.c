@@ -72,15 +72,6 @@ static const char *const log_level_names[LOG_LEVEL_MAX] = {
 	[LOG_DEBUG] = "debug",
 };
 
-/* The levels of the journal (sd-daemon(3)). */
-static const char *const log_level_prefixes[LOG_LEVEL_MAX] = {
-	[LOG_ERROR] = "<3>",
-	[LOG_WARNING] = "<4>",
-	[LOG_NOTICE] = "<5>",
-	[LOG_INFO] = "<6>",
-	[LOG_DEBUG] = "<7>",
-};
-
 /* As sd_journal_print(3): systemd names device and inode of the stream at stderr. */
 static bool log_goes_to_journal(void)
 {
@@ -190,8 +181,10 @@ static void log_line_make(
 	char time_text[TIMESTAMP_SIZE];
 
 	line->size = 0;
-	if (log_settings.journal)
-		log_line_puts(line, log_level_prefixes[event->level]);
+	if (log_settings.journal) { /* sd-daemon(3) */
+		const char prefix[] = {'<', (char)('3' + event->level), '>', '\0'};
+		log_line_puts(line, prefix);
+	}
 	if (json || !log_settings.journal) {
 		log_line_puts(line, json ? "{\"time\":\"" : "");
 		(void)clock_gettime(CLOCK_REALTIME, &now);
