@@ -186,7 +186,7 @@ $(B)/$(SONAME): reader/kinf.map $(reader_lib) $(store_lib) $(common_lib)
 
 # `make test` builds it with the flags of `make`, and of them only libkinf besides.
 simulator_common := $(call objects,$(addprefix common/,array.c buf.c check.c err.c failpoint.c log.c \
-	proc.c config/units.c $(addprefix text/,base64.c decimal.c timestamp.c utf8.c) \
+	proc.c config/units.c $(addprefix text/,base64.c decimal.c text.c timestamp.c utf8.c) \
 	$(addprefix value/,field.c json_parse.cpp json_unescape.c number.c path.c path_eval.c \
 	path_parse.c quantity.c selector.c selector_fields.c selector_labels.c selector_limit.c \
 	value.c)))

@@ -45,6 +45,20 @@ size_t text_plain(struct bytes text)
 	return n;
 }
 
+void text_put_quoted(struct bytes text, struct buf *out)
+{
+	const uint8_t *p = text.data;
+
+	buf_byte(out, '"');
+	for (size_t i = 0; i < text.size; i++) {
+		if (p[i] < 0x20 || p[i] == 0x7f)
+			buf_printf(out, "\\x%02x", p[i]);
+		else
+			buf_escape(out, BYTES(p + i, 1), "\"\\");
+	}
+	buf_byte(out, '"');
+}
+
 void text_put_valid(struct bytes text, struct buf *out)
 {
 	const uint8_t *p = text.data;

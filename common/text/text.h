@@ -13,6 +13,9 @@ size_t text_plain(struct bytes text);
 /* Copies TEXT to the SIZE bytes at TO, 16 at least, and ends it with '\0'. A text that does not fit
  * loses its middle: the last words of an error say why. Returns the size without the '\0'. */
 size_t text_shorten(struct bytes text, char *to, size_t size);
+/* Appends TEXT in double quotes, with a backslash before quotes and backslashes, and control
+ * characters as \x1b. */
+void text_put_quoted(struct bytes text, struct buf *out);
 /* Appends TEXT with U+FFFD for each invalid byte. */
 void text_put_valid(struct bytes text, struct buf *out);
 

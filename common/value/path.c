@@ -10,6 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/text/text.h"
 #include "common/value/path_internal.h"
 
 bool path_is_plain_char(char c)
@@ -63,19 +64,10 @@ static void path_put_constant(const struct buf *constant, struct buf *text)
 	if (value_read(buf_bytes(constant), &value) < 0 ||
 		value_scalar_text(&value, scratch, &plain) != FOUND)
 		return; /* without memory */
-	const char *p = plain.data;
-	if (value.type != VALUE_STRING) {
+	if (value.type == VALUE_STRING)
+		text_put_quoted(plain, text);
+	else
 		buf_bytes_put(text, plain);
-		return;
-	}
-	buf_byte(text, '"');
-	for (size_t i = 0; i < plain.size; i++) {
-		if ((unsigned char)p[i] < ' ')
-			buf_printf(text, "\\x%02x", p[i]);
-		else
-			buf_printf(text, p[i] == '"' || p[i] == '\\' ? "\\%c" : "%c", p[i]);
-	}
-	buf_byte(text, '"');
 }
 
 static void path_put_operand(const struct path_operand *operand, struct buf *text)

@@ -5,6 +5,7 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/text/text.h"
 #include "common/value/selector_internal.h"
 
 #define NAME_MAX_SIZE   63
@@ -101,23 +102,6 @@ static void labels_check_key(struct bytes key, struct buf *complaints)
 		labels_complain(complaints, "name part ", "must be no more than 63 bytes");
 	if (!labels_is_name(name))
 		labels_complain(complaints, "name part ", NAME_RULE);
-}
-
-/* Puts QUOTED in double quotes, control characters escaped. */
-static void labels_put_quoted(struct buf *text, struct bytes quoted)
-{
-	const uint8_t *p = quoted.data;
-
-	buf_byte(text, '"');
-	for (size_t i = 0; i < quoted.size; i++) {
-		if (p[i] < 0x20 || p[i] == 0x7f)
-			buf_printf(text, "\\x%02x", p[i]);
-		else if (p[i] == '"' || p[i] == '\\')
-			buf_printf(text, "\\%c", p[i]);
-		else
-			buf_byte(text, p[i]);
-	}
-	buf_byte(text, '"');
 }
 
 /* ---- tokens ------------------------------------------------------------- */
@@ -331,7 +315,7 @@ static int labels_check_values(const struct selector_requirement *requirement)
 		struct bytes value = requirement->values[i];
 		if (is_number && !selector_integer(value, &integer)) {
 			buf_printf(&all, "%svalues[%zu]: Invalid value: ", n++ ? ", " : "", i);
-			labels_put_quoted(&all, value);
+			text_put_quoted(value, &all);
 			buf_str(&all, ": for 'Gt', 'Lt' operators, the value must be an integer");
 		}
 		buf_reset(&complaints);
@@ -346,7 +330,7 @@ static int labels_check_values(const struct selector_requirement *requirement)
 			continue;
 		buf_printf(&all, "%svalues[%zu][%.*s]: Invalid value: ", n++ ? ", " : "", i,
 			BYTES_ARG(requirement->key));
-		labels_put_quoted(&all, value);
+		text_put_quoted(value, &all);
 		buf_str(&all, ": ");
 		buf_bytes_put(&all, buf_bytes(&complaints));
 	}
@@ -374,7 +358,7 @@ static int labels_parse_requirement(struct labels_parser *parser)
 	if (r < 0)
 		return r;
 	if (complaints.size) {
-		labels_put_quoted(&quoted, key.text);
+		text_put_quoted(key.text, &quoted);
 		return err_say(ERR_SYNTAX, "<nil>: Invalid value: %s: %s", buf_cstr(&quoted),
 			buf_cstr(&complaints));
 	}
