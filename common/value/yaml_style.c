@@ -254,33 +254,15 @@ static bool style_begins_badly(struct bytes text)
 	return text.size > 2 && (memcmp(p, "---", 3) == 0 || memcmp(p, "...", 3) == 0);
 }
 
-/* Returns the bits 0x80 of the bytes of WORD other than ASCII signs, digits and letters. */
-static inline uint64_t style_mark(uint64_t word)
-{
-	const uint64_t ones = UINT64_C(0x0101010101010101);
-
-	return ((word - 0x21 * ones) | (word + ones) | word) & 0x80 * ones;
-}
-
 /* Returns true if TEXT has only ASCII signs, digits and letters. */
-static inline bool style_is_dense(struct bytes text)
+static bool style_is_dense(struct bytes text)
 {
 	const uint8_t *p = text.data;
-	uint64_t word = 0, marks = 0;
 	size_t i = 0;
 
-	for (; i + sizeof(word) <= text.size; i += sizeof(word)) {
-		memcpy(&word, p + i, sizeof(word));
-		marks |= style_mark(word);
-	}
-	if (i < text.size && i) {
-		memcpy(&word, p + text.size - sizeof(word), sizeof(word));
-		marks |= style_mark(word);
-	} else {
-		for (; i < text.size; i++)
-			marks |= p[i] < 0x21 || p[i] > 0x7e;
-	}
-	return !marks;
+	while (i < text.size && p[i] > ' ' && p[i] <= '~')
+		i++;
+	return i == text.size;
 }
 
 /* The traits of a text against a style. */

@@ -158,32 +158,7 @@ static void yaml_put_flow(struct yaml_writing *w, struct bytes text, bool quoted
 
 static void yaml_put_escape(struct yaml_writing *w, struct bytes text, size_t *at)
 {
-	static const char names[] = "\0"
-				    "0"
-				    "\a"
-				    "a"
-				    "\b"
-				    "b"
-				    "\t"
-				    "t"
-				    "\n"
-				    "n"
-				    "\v"
-				    "v"
-				    "\f"
-				    "f"
-				    "\r"
-				    "r"
-				    "\x1b"
-				    "e"
-				    "\""
-				    "\""
-				    "\\"
-				    "\\"
-				    "\x85"
-				    "N"
-				    "\xa0"
-				    "_";
+	static const char named[] = "\0\a\b\t\n\v\f\r\x1b\"\\\x85\xa0", names[] = "0abtnvfre\"\\N_";
 	static const char hex[] = "0123456789ABCDEF";
 	const uint8_t *p = (const uint8_t *)text.data + *at;
 	size_t size = yaml_char_size(text, *at);
@@ -193,11 +168,10 @@ static void yaml_put_escape(struct yaml_writing *w, struct bytes text, size_t *a
 		c = c << 6 | (p[i] & 0x3f);
 	*at += size;
 	*w->to++ = '\\';
-	for (size_t i = 0; i + 1 < sizeof(names); i += 2) {
-		if (c == (uint8_t)names[i]) {
-			*w->to++ = (uint8_t)names[i + 1];
-			return;
-		}
+	const char *name = c <= 0xff ? memchr(named, (int)c, sizeof(named) - 1) : NULL;
+	if (name) {
+		*w->to++ = (uint8_t)names[name - named];
+		return;
 	}
 	if (c == 0x2028 || c == 0x2029) {
 		*w->to++ = c == 0x2028 ? 'L' : 'P';
