@@ -134,21 +134,6 @@ Test(config_serve, wrong_values_are_named)
 	expect_refusals(wrong, sizeof(wrong) / sizeof(wrong[0]));
 }
 
-Test(config_serve, changed_addresses_need_a_restart)
-{
-	struct config *a = parse("serve: {listen: unix, forward: on}"),
-		      *b = parse("serve: {listen: ':80', forward: on, freshness: quorum}");
-	char keys[CONFIG_KEYS_SIZE];
-
-	cr_assert(config_needs_restart(a, b, CONFIG_SERVE, keys));
-	cr_assert_str_eq(keys, "serve.listen");
-	config_keep_fixed(b, a);
-	cr_assert_str_eq(b->serve.listen, "unix");
-	cr_assert(b->serve.quorum);
-	config_free(&a);
-	config_free(&b);
-}
-
 Test(config_serve, all_keys_that_need_a_restart_have_room)
 {
 	struct config *

@@ -25,43 +25,11 @@ static void expect(const char *json, const char *wanted)
 	cr_expect_str_eq(yaml, wanted, "%s\nwanted\n%s", yaml, wanted);
 }
 
-Test(yaml_write, an_object_looks_as_kubectl_prints_it)
-{
-	expect("{\"apiVersion\":\"v1\",\"metadata\":{\"creationTimestamp\":\"2026-01-01T00:00:"
-	       "00Z\","
-	       "\"labels\":{\"app.kubernetes.io/"
-	       "name\":\"x\",\"on\":\"1\"}},\"spec\":{\"args\":[\"-c\",\"a b\","
-	       "{\"name\":\"c\",\"ip\":\"10.0.0.1\"}],\"none\":null,\"no\":{},\"nix\":[],\"yes\":"
-	       "true}}",
-		"apiVersion: v1\n"
-		"metadata:\n"
-		"  creationTimestamp: \"2026-01-01T00:00:00Z\"\n"
-		"  labels:\n"
-		"    app.kubernetes.io/name: x\n"
-		"    \"on\": \"1\"\n"
-		"spec:\n"
-		"  args:\n"
-		"  - -c\n"
-		"  - a b\n"
-		"  - name: c\n"
-		"    ip: 10.0.0.1\n"
-		"  none: null\n"
-		"  \"no\": {}\n"
-		"  nix: []\n"
-		"  \"yes\": true\n");
-}
-
 Test(yaml_write, numbers_are_their_text)
 {
 	expect("{\"a\":1.0,\"b\":9223372036854775807,\"c\":1e-7,\"d\":-0.0,\"e\":"
 	       "12345678901234567890123}",
 		"a: 1.0\nb: 9223372036854775807\nc: 1e-7\nd: -0.0\ne: 12345678901234567890123\n");
-}
-
-Test(yaml_write, several_lines_are_a_block)
-{
-	expect("{\"a\":\"x\\n  y\\n\",\"b\":\"x\\ny\",\"c\":\"x\\n\\n\"}",
-		"a: |\n  x\n    y\nb: |-\n  x\n  y\nc: |+\n  x\n\n");
 }
 
 static void expect_sorted(const char *json, const char *wanted)
@@ -186,28 +154,6 @@ static void awkward_document(struct buf *json)
 	}
 	buf_str(json, "}}");
 	cr_assert_eq(buf_error(json), 0);
-}
-
-Test(yaml_write, awkward_strings_read_back_the_same)
-{
-	CLEANUP(buf_release) struct buf json = BUF_INIT;
-	CLEANUP(yaml_free) struct yaml *yaml = NULL;
-
-	awkward_document(&json);
-	AUTO_FREE char *text = written(buf_cstr(&json));
-	int r = yaml_parse(text, strlen(text), "written", &yaml);
-	cr_assert_eq(r, 0, "%s\n%s", err_text(r), text);
-	const struct yaml_node *values = yaml_get(yaml_root(yaml), "values");
-	const struct yaml_node *lists = yaml_get(yaml_root(yaml), "lists");
-	const struct yaml_node *keys = yaml_get(yaml_root(yaml), "keys");
-	cr_assert_eq(values->count, N_AWKWARD);
-	cr_assert_eq(keys->count, N_AWKWARD);
-	for (size_t i = 0; i < N_AWKWARD; i++) {
-		cr_expect_str_eq(values->items[i].text, awkward[i]);
-		cr_expect_str_eq(lists->items[i].items[0].text, awkward[i]);
-		cr_expect_str_eq(keys->keys[i], awkward[i]);
-		cr_expect_str_eq(keys->items[i].items[0].text, awkward[i]);
-	}
 }
 
 /* PyYAML reads YAML 1.1, with all its surprises. */
