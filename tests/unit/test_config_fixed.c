@@ -51,15 +51,3 @@ Test(config, kinf_run_starts_kinf_serve_only_when_it_starts)
 	config_free(&running);
 	config_free(&config);
 }
-
-Test(config, nothing_fixed_changed)
-{
-	struct config *a = parsed("store: /a\n"),
-		      *b = parsed("store: /a\nretention: {size: 1MiB}\n");
-	char keys[CONFIG_KEYS_SIZE];
-
-	cr_assert(!config_needs_restart(a, b, CONFIG_REFLECTOR, keys));
-	cr_assert_str_eq(keys, "");
-	config_free(&a);
-	config_free(&b);
-}

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/err.h"
 
-#include <pthread.h>
-
 #include "tests/unit/unit.h"
 
 Test(err, sentence_reads_from_the_outside_in)
@@ -71,16 +69,6 @@ Test(err, an_ignored_failure_lends_its_sentence_to_no_later_one)
 	cr_assert_eq(errno, EXDEV);
 }
 
-Test(err, every_code_has_a_text_and_is_below_errno)
-{
-#define ERR(symbol, code, text) \
-	cr_assert_lt(ERR_##symbol, -1000); \
-	cr_assert_str_eq(err_name(ERR_##symbol), text);
-#include "common/err.def"
-#include "tests/unit/unit.h"
-#undef ERR
-}
-
 Test(err, long_sentences_are_cut_not_overrun)
 {
 	char text[3000];
@@ -101,23 +89,6 @@ Test(err, errno_is_left_as_it_was)
 	(void)err_add(-EIO, "b");
 	(void)err_say(-EIO, "c");
 	cr_assert_eq(errno, EXDEV);
-}
-
-static void *other_thread(void *arg)
-{
-	(void)arg;
-	(void)err_set(ERR_TLS, "there");
-	return NULL;
-}
-
-Test(err, threads_have_their_own_sentence)
-{
-	pthread_t thread;
-
-	(void)err_set(ERR_TLS, "here");
-	cr_assert_eq(pthread_create(&thread, NULL, other_thread, NULL), 0);
-	cr_assert_eq(pthread_join(thread, NULL), 0);
-	cr_assert_str_eq(err_text(ERR_TLS), "here: TLS error");
 }
 
 Test(err, sentence_survives_a_destructor_that_fails_itself)
