@@ -102,12 +102,10 @@ uint16_t connections_ask(struct connections *connections, uint64_t now_ns)
 	return 0;
 }
 
-bool connections_condemn(struct connections *connections, uint16_t port, uint64_t since_ns)
+void connections_condemn(struct connections *connections, uint16_t port, uint64_t since_ns)
 {
 	struct connection *connection = connection_find(connections, port);
 
-	if (!connection || connection->heard_ns > since_ns)
-		return false;
-	/* shutdown() fails only when the peer has closed it already. */
-	return shutdown(connection->fd, SHUT_RDWR) == 0;
+	if (connection && connection->heard_ns <= since_ns)
+		(void)shutdown(connection->fd, SHUT_RDWR); /* fails if the peer has closed it */
 }

@@ -49,7 +49,7 @@ uint64_t connections_ask_at(const struct connections *connections);
 uint16_t connections_ask(struct connections *connections, uint64_t now_ns);
 
 /* Shuts the connection's socket down if nothing was heard on it since SINCE_NS; its calls fail at
- * once and the owner closes it. Returns: whether it did. */
-bool connections_condemn(struct connections *connections, uint16_t port, uint64_t since_ns);
+ * once and the owner closes it. */
+void connections_condemn(struct connections *connections, uint16_t port, uint64_t since_ns);
 
 #endif

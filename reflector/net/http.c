@@ -148,8 +148,7 @@ static void http_check_limit(struct http *http, struct http_call *call)
 		(void)curl_easy_getinfo(call->easy, CURLINFO_LOCAL_PORT, &port);
 	call_fail(call, err_say(ERR_TIMEOUT, "%s: %s within %g s", http->name, words,
 				(double)limit_ns / 1e9));
-	if (connections_condemn(&http->connections, (uint16_t)port, http->clock_ns - limit_ns))
-		http->condemned_port = (uint16_t)port;
+	connections_condemn(&http->connections, (uint16_t)port, http->clock_ns - limit_ns);
 }
 
 /* Ends the calls at a limit. Then ends the oldest renewable call of a silent connection: its

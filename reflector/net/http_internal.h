@@ -26,9 +26,6 @@
 
 #define NS_PER_MS 1000000ull
 
-/* The sentence for a proxy's 407. */
-#define HTTP_PROXY_WANTS_USER "the proxy wants a user and a password, or different ones"
-
 enum call_state {
 	CALL_WAITING, /* started, not yet handed to libcurl */
 	CALL_RUNNING, /* libcurl has it */
@@ -48,9 +45,7 @@ struct http_call {
 	struct certificate_set *certificates;
 	unsigned credential_version; /* of the credentials in `headers` */
 	uint64_t due_ns;             /* monotonic: it waits at least until then */
-	bool cancelled;         /* cancelled inside a callback of libcurl; http_poll frees it */
-	bool opened_connection; /* it opened a connection of its own ... */
-	uint64_t connect_ns;    /* ... at this monotonic time */
+	bool cancelled; /* cancelled inside a callback of libcurl; http_poll frees it */
 
 	struct limit limit; /* on the clock of limits */
 	uint16_t port;      /* local port of its connection; 0 before the answer began */
@@ -71,8 +66,6 @@ struct http {
 	struct certificates *certificates;
 	CURLM *multi;
 	bool global_init, performing;
-	/* the server has answered a call: TLS is spoken there, if the kubeconfig says so */
-	bool answered;
 	bool http1; /* the server speaks HTTP/1: a connection carries one call at a time */
 	struct call_list {
 		struct http_call *first, **end; /* the oldest in this state, and the end's link */
@@ -84,9 +77,8 @@ struct http {
 	int epoll_errno;          /* why a socket could not be added to it; 0: all were */
 	uint64_t timer_ns;        /* monotonic time of libcurl's timer; UINT64_MAX: none */
 	struct connections connections;
-	uint16_t condemned_port; /* of the last connection shut down; 0: none */
-	struct stats *stats;     /* NULL: nothing is counted */
-	uint64_t bulk_bytes;     /* of bulk answers, received in the last turn */
+	struct stats *stats; /* NULL: nothing is counted */
+	uint64_t bulk_bytes; /* of bulk answers, received in the last turn */
 
 	uint64_t connect_limit_ns;
 	uint64_t clock_ns; /* the clock of limits: time spent listening or working, not stopped */

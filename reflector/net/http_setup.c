@@ -180,9 +180,7 @@ static int setup_on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 	if (connections_add(&http->connections, fd, http->clock_ns) < 0)
 		return CURL_SOCKOPT_ERROR;
 	http_note_silence(http);
-	call->opened_connection = true;
 	http->opener = call;
-	call->connect_ns = proc_monotonic_ns();
 	return CURL_SOCKOPT_OK;
 }
 
@@ -192,22 +190,6 @@ static int setup_on_close(void *arg, curl_socket_t fd)
 
 	connections_remove(&http->connections, fd);
 	return close(fd);
-}
-
-/* Ends a CONNECT that takes too long: libcurl 7.88 reads a proxy's answer to CONNECT without a
- * limit, and holds up all other calls. Returns: 1 to end the call. */
-static int setup_check_tunnel(void *arg, curl_off_t download, curl_off_t downloaded,
-	curl_off_t upload, curl_off_t uploaded)
-{
-	const struct http_call *call = arg;
-	curl_off_t done_us = 0;
-
-	(void)download, (void)downloaded, (void)upload, (void)uploaded;
-	if (call->limit.answered || !call->opened_connection ||
-		proc_monotonic_ns() - call->connect_ns < call->http->connect_limit_ns)
-		return 0;
-	(void)curl_easy_getinfo(call->easy, CURLINFO_APPCONNECT_TIME_T, &done_us);
-	return done_us == 0;
 }
 
 /* ---- options of a call -------------------------------------------------- */
@@ -250,11 +232,6 @@ static void setup_connection(struct setup *setup, struct http_call *call)
 	SET(setup, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	/* The proxy must not get the server's headers. */
 	SET(setup, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
-	if (http->proxy.url && http->config->tls) {
-		SET(setup, CURLOPT_NOPROGRESS, 0L);
-		SET(setup, CURLOPT_XFERINFOFUNCTION, setup_check_tunnel);
-		SET(setup, CURLOPT_XFERINFODATA, call);
-	}
 	if (http->proxy.tls) {
 		SET(setup, CURLOPT_PROXY_SSL_VERIFYPEER, http->config->insecure ? 0L : 1L);
 		SET(setup, CURLOPT_PROXY_SSL_VERIFYHOST, http->config->insecure ? 0L : 2L);

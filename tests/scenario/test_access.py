@@ -6,14 +6,12 @@ import contextlib
 import os
 import re
 import socket
-import threading
 import time
 
 import pytest
 
 from harness import eventually
 from harness.namespaces import unshare
-from harness.network import TcpPath
 from harness.process import program
 from harness.reverse_proxy import UNAUTHORIZED, ReverseProxy
 from harness.serve import Client, UnixConnection
@@ -100,13 +98,6 @@ def test_a_silent_name_server_does_not_stop_a_daemon(simulator, store, silent_na
     assert supervisor.stop() == 0
 
 
-def close_each(server):
-    """Closes each connection after its bytes, as a process's death does."""
-    with contextlib.suppress(OSError):
-        while True:
-            server.accept()[0].close()
-
-
 def expect_resume(simulator, door, store):
     """Cuts the watch. The feed must resume it with the new credentials: changes arrive without a list."""
     simulator.forget_requests()
@@ -158,37 +149,6 @@ def test_an_http_server_that_is_named_as_https_is_told_as_that(simulator, store)
     store.connect(simulator.url.replace("http://", "https://"))
     store.configure("pods")
     store.reflector().wait_log("unreachable .*: TLS: .*no TLS is spoken there: is 'server' in the kubeconfig an http:// address")
-
-
-def test_a_server_that_closes_the_tls_handshake_is_perhaps_no_tls_server(store):
-    """It has left bytes of ours unread, so the kernel resets the connection, and its last answer is lost."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.setblocking(False)
-        store.connect(f"https://127.0.0.1:{server.getsockname()[1]}")
-        store.configure("pods")
-        reflector = store.reflector()
-
-        def told():
-            with contextlib.suppress(BlockingIOError):
-                server.accept()[0].close()
-            return re.search("unreachable .*: TLS: .*perhaps no TLS is spoken there: is 'server' in the kubeconfig", reflector.log)
-
-        eventually(told)
-
-
-def test_a_server_that_was_killed_is_not_taken_for_one_without_tls(simulator, workspace, door, authority):
-    """It was killed during the handshakes of returning feeds, and the error asked about http://."""
-    path = workspace.add(TcpPath(door().port))
-    store = workspace.store()
-    store.connect(f"https://127.0.0.1:{path.port}", ca=authority("one").ca)
-    reflector = store.configure(whole("pods"), **QUICK).reflector()
-    simulator.wait_watching("pods")
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        path.aim(server.getsockname()[1])
-        threading.Thread(target=close_each, args=(server,), daemon=True).start()
-        simulator.drop()
-        reflector.wait_log("unreachable .*: TLS: .*")
-    assert "http:// address" not in reflector.log
 
 
 def test_k22_every_request_carries_the_impersonation_headers(workspace, simulator, door, authority):

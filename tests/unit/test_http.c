@@ -418,26 +418,6 @@ Test(http, refused_connection_over_tls_is_told_at_once)
 	cr_assert(proc_monotonic_ns() - began < 20000 * MS);
 }
 
-/* libcurl would read on for as long as there is more, and nobody else would have a turn. */
-Test(http, proxy_that_talks_without_end_is_left)
-{
-	static char flood[8 << 20];
-	CLEANUP(api_stub_stop)
-	struct api_stub *door = api_stub_start((struct api_stub_answer[]){
-		{"127.0.0.1:1", 407, "text/plain", flood, NULL, STUB_GOOD, sizeof(flood)}, {NULL}});
-	struct kubeconfig behind = {.server = (char *)"https://127.0.0.1:1",
-		.tls = true,
-		.proxy_url = (char *)api_stub_url(door)};
-	CLEANUP(http_free) struct http *other = NULL;
-
-	cr_assert_eq(http_new(&behind, &other), 0);
-	http_set_limits(other, 100 * MS, 0);
-	start(&seen, other, "/", 0);
-	poll_until(other, &seen.n_done, 1);
-	cr_assert_lt(seen.result, 0);
-	cr_assert(!strstr(seen.sentence, "response 407"), "read to the end: %s", seen.sentence);
-}
-
 Test(http, other_descriptors_end_the_wait)
 {
 	int fds[2];
