@@ -12,7 +12,7 @@
 #include "common/proc.h"
 #include "reflector/import/import.h"
 #include "reflector/loop.h"
-#include "reflector/net/kubeconfig.h"
+#include "reflector/net/http.h"
 #include "store/env/home.h"
 #include "store/journal/journal.h"
 
@@ -83,22 +83,12 @@ static int check_directory(int r, const char *what, const char *path)
 		faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) == 0 ? "used" : "made");
 }
 
-/* Checks that the token file can be read, unless a token stands in for it. */
-static int check_token(const struct kubeconfig *kubeconfig)
-{
-	const char *path = kubeconfig->token_file;
-
-	if (!path || kubeconfig->token || faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0)
-		return 0;
-	return err_say(ERR_CONFIG, "the kubeconfig's tokenFile '%s' can't be read: %s", path,
-		strerror(errno));
-}
-
 /* Checks CONFIG's group, kubeconfig and context, and makes sure its directories can be made. An
  * unnamed kubeconfig may be missing: it may be on another machine. */
 static int check(const struct config *config)
 {
 	CLEANUP(kubeconfig_free) struct kubeconfig *kubeconfig = NULL;
+	CLEANUP(http_free) struct http *http = NULL;
 	int r = config->group ? home_check_group(config->group) : 0;
 
 	if (r < 0)
@@ -122,7 +112,7 @@ static int check(const struct config *config)
 		return 0;
 	}
 	if (r == 0)
-		r = check_token(kubeconfig);
+		r = http_new(kubeconfig, &http);
 	return r < 0 ? check_blame(config, r) : 0;
 }
 

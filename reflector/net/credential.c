@@ -247,23 +247,22 @@ int credential_headers(
 		header_sink_put(&sink, "Impersonate-User: ", as->user);
 	if (as->user && as->uid)
 		header_sink_put(&sink, "Impersonate-Uid: ", as->uid);
-	for (size_t i = 0; as->user && i < as->n_groups; i++)
-		header_sink_put(&sink, "Impersonate-Group: ", as->groups[i]);
-	for (size_t i = 0; as->user && i < as->n_extras; i++)
-		for (size_t j = 0; j < as->extras[i].n_values; j++) {
-			buf_str(&sink.line, "Impersonate-Extra-");
-			/* Other bytes are escaped. Capitals are not, as in client-go, although
-			 * header names lose their case. */
-			for (const char *key = as->extras[i].key; *key; key++) {
-				unsigned char c = (unsigned char)*key;
+	for (size_t i = 0; as->user && i < as->groups.n; i++)
+		header_sink_put(&sink, "Impersonate-Group: ", as->groups.at[i]);
+	for (size_t i = 0; as->user && i < as->extras.n; i += 2) {
+		buf_str(&sink.line, "Impersonate-Extra-");
+		/* Other bytes are escaped. Capitals are not, as in client-go, although header names
+		 * lose their case. */
+		for (const char *key = as->extras.at[i]; *key; key++) {
+			unsigned char c = (unsigned char)*key;
 
-				if (isalnum(c) || strchr("!#$&'*+-.^_`|~", c))
-					buf_byte(&sink.line, c);
-				else
-					buf_printf(&sink.line, "%%%02X", c);
-			}
-			header_sink_put(&sink, ": ", as->extras[i].values[j]);
+			if (isalnum(c) || strchr("!#$&'*+-.^_`|~", c))
+				buf_byte(&sink.line, c);
+			else
+				buf_printf(&sink.line, "%%%02X", c);
 		}
+		header_sink_put(&sink, ": ", as->extras.at[i + 1]);
+	}
 	buf_release(&sink.line);
 	return sink.result;
 }

@@ -95,14 +95,19 @@ int http_parse_server(struct http *http)
 	CLEANUP(cleanup_url) CURLU *url = curl_url();
 	CLEANUP(cleanup_curl) char *host = NULL, *port = NULL, *given = NULL, *whole = NULL;
 	AUTO_FREE char *connect_to = NULL;
+	CURLUcode code;
 	int r;
 
 	if (!url)
 		return err_set(-ENOMEM, "server");
-	if (curl_url_set(url, CURLUPART_URL, http->config->server, 0) ||
-		curl_url_get(url, CURLUPART_HOST, &host, 0) ||
-		curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT))
-		return err_say(ERR_CONFIG, "server: '%s' is not a URL", http->config->server);
+	code = curl_url_set(url, CURLUPART_URL, http->config->server, 0);
+	if (!code)
+		code = curl_url_get(url, CURLUPART_HOST, &host, 0);
+	if (!code)
+		code = curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
+	if (code)
+		return err_say(ERR_CONFIG, "server: '%s' is not a URL: %s", http->config->server,
+			curl_url_strerror(code));
 	r = setup_proxy(http, host, port);
 	if (r < 0)
 		return r;

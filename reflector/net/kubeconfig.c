@@ -343,61 +343,44 @@ static bool text_same(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static bool texts_same(char *const *a, size_t n_a, char *const *b, size_t n_b)
+static bool texts_same(const struct kubeconfig_texts *a, const struct kubeconfig_texts *b)
 {
-	bool same = n_a == n_b;
+	bool same = a->n == b->n;
 
-	for (size_t i = 0; same && i < n_a; i++)
-		same = text_same(a[i], b[i]);
+	for (size_t i = 0; same && i < a->n; i++)
+		same = text_same(a->at[i], b->at[i]);
 	return same;
 }
 
-static bool pem_same(const struct kubeconfig_pem *a, const struct kubeconfig_pem *b)
+static bool member_same(const void *a, const void *b, enum kubeconfig_type type)
 {
-	return text_same(a->data, b->data) && text_same(a->file, b->file);
-}
+	const struct kubeconfig_pem *pem_a = a, *pem_b = b;
 
-static bool exec_same(const struct kubeconfig_exec *a, const struct kubeconfig_exec *b)
-{
-	bool same = text_same(a->command, b->command) &&
-		    text_same(a->api_version, b->api_version) &&
-		    texts_same(a->args, a->n_args, b->args, b->n_args) &&
-		    a->n_variables == b->n_variables &&
-		    a->provide_cluster_info == b->provide_cluster_info;
-
-	for (size_t i = 0; same && i < a->n_variables; i++)
-		same = text_same(a->variables[i].name, b->variables[i].name) &&
-		       text_same(a->variables[i].value, b->variables[i].value);
-	return same;
-}
-
-static bool impersonation_same(
-	const struct kubeconfig_impersonation *a, const struct kubeconfig_impersonation *b)
-{
-	bool same = text_same(a->user, b->user) && text_same(a->uid, b->uid) &&
-		    texts_same(a->groups, a->n_groups, b->groups, b->n_groups) &&
-		    a->n_extras == b->n_extras;
-
-	for (size_t i = 0; same && i < a->n_extras; i++)
-		same = text_same(a->extras[i].key, b->extras[i].key) &&
-		       texts_same(a->extras[i].values, a->extras[i].n_values, b->extras[i].values,
-			       b->extras[i].n_values);
-	return same;
+	switch (type) {
+	case KUBECONFIG_BOOL:
+		return *(const bool *)a == *(const bool *)b;
+	case KUBECONFIG_PEM:
+		return text_same(pem_a->data, pem_b->data) && text_same(pem_a->file, pem_b->file);
+	case KUBECONFIG_TEXTS:
+	case KUBECONFIG_LINES:
+		return texts_same(a, b);
+	default:
+		return text_same(*(char *const *)a, *(char *const *)b);
+	}
 }
 
 bool kubeconfig_same(const struct kubeconfig *a, const struct kubeconfig *b)
 {
-	return text_same(a->context, b->context) && text_same(a->server, b->server) &&
-	       pem_same(&a->ca, &b->ca) && a->insecure == b->insecure &&
-	       text_same(a->tls_server_name, b->tls_server_name) &&
-	       text_same(a->proxy_url, b->proxy_url) &&
-	       a->disable_compression == b->disable_compression &&
-	       pem_same(&a->client_certificate, &b->client_certificate) &&
-	       pem_same(&a->client_key, &b->client_key) && text_same(a->token, b->token) &&
-	       text_same(a->token_file, b->token_file) && text_same(a->username, b->username) &&
-	       text_same(a->password, b->password) && exec_same(&a->exec, &b->exec) &&
-	       text_same(a->exec_config, b->exec_config) &&
-	       impersonation_same(&a->impersonate, &b->impersonate);
+	bool same = true;
+
+	for (size_t i = 0; same && i < kubeconfig_n_members; i++) {
+		const struct kubeconfig_member *member = &kubeconfig_members[i];
+
+		same = !(member->flags & KUBECONFIG_IDENTITY) ||
+		       member_same(
+			       kubeconfig_at(a, member), kubeconfig_at(b, member), member->type);
+	}
+	return same;
 }
 
 bool kubeconfig_has_changed(const struct kubeconfig *loaded, const char *file, const char *context,
@@ -414,21 +397,6 @@ bool kubeconfig_has_changed(const struct kubeconfig *loaded, const char *file, c
 	return r < 0 || !kubeconfig_same(now, loaded);
 }
 
-/* ---- freeing ------------------------------------------------------------ */
-
-static void kubeconfig_free_list(char **items, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		free(items[i]);
-	free(items);
-}
-
-static void kubeconfig_pem_release(struct kubeconfig_pem *pem)
-{
-	small_file_wipe(&pem->data, pem->size);
-	free(pem->file);
-}
-
 void kubeconfig_free(struct kubeconfig **config)
 {
 	struct kubeconfig *c = *config;
@@ -436,29 +404,7 @@ void kubeconfig_free(struct kubeconfig **config)
 	*config = NULL;
 	if (!c)
 		return;
-	free(c->source);
-	free(c->context);
-	free(c->server);
-	free(c->name_space);
-	free(c->tls_server_name);
-	small_file_wipe_text(&c->proxy_url);
-	kubeconfig_pem_release(&c->ca);
-	kubeconfig_pem_release(&c->client_certificate);
-	kubeconfig_pem_release(&c->client_key);
-	small_file_wipe_text(&c->token);
-	free(c->token_file);
-	free(c->username);
-	small_file_wipe_text(&c->password);
-	kubeconfig_exec_release(&c->exec);
-	free(c->exec_config);
-	free(c->impersonate.user);
-	free(c->impersonate.uid);
-	kubeconfig_free_list(c->impersonate.groups, c->impersonate.n_groups);
-	for (size_t i = 0; i < c->impersonate.n_extras; i++) {
-		free(c->impersonate.extras[i].key);
-		kubeconfig_free_list(
-			c->impersonate.extras[i].values, c->impersonate.extras[i].n_values);
-	}
-	free(c->impersonate.extras);
+	for (size_t i = 0; i < kubeconfig_n_members; i++)
+		kubeconfig_member_release(c, &kubeconfig_members[i]);
 	free(c);
 }

@@ -10,8 +10,7 @@
  *
  * Loading checks everything before the first connection: unknown contexts, certificates without
  * keys, bad base64, unreadable files. Resulting paths are absolute or relative to the working
- * directory, never to the file. Only the fields marked so hold secrets; those are wiped when freed
- * and never enter a sentence.
+ * directory, never to the file. Fields are wiped when freed; secrets never enter a sentence.
  *
  * As in kubectl, a server reached over plain http gets no credentials: token, basic, certificate
  * and exec fields are NULL then.
@@ -32,32 +31,25 @@ struct kubeconfig_pem {
 	char *file;
 };
 
-struct kubeconfig_extra {
-	char *key;
-	char **values;
-	size_t n_values;
+struct kubeconfig_texts {
+	char **at;
+	size_t n;
 };
 
 struct kubeconfig_impersonation {
 	char *user; /* NULL: no impersonation */
 	char *uid;
-	char **groups;
-	size_t n_groups;
-	struct kubeconfig_extra *extras;
-	size_t n_extras;
+	struct kubeconfig_texts groups;
+	struct kubeconfig_texts extras; /* a key and a value in turn */
 };
 
 /* An exec plugin: a program to print credentials (client.authentication.k8s.io). */
 struct kubeconfig_exec {
 	char *command; /* NULL: none. With a slash: a path; without: looked up in PATH */
 	char *api_version;
-	char **args;
-	size_t n_args;
-	struct kubeconfig_variable {
-		char *name, *value; /* the value may be secret */
-	} * variables;              /* added to the reflector's environment */
-	size_t n_variables;
-	char *install_hint; /* advice for a missing command; NULL: not given */
+	struct kubeconfig_texts args;
+	struct kubeconfig_texts variables; /* "NAME=value", for the reflector's environment */
+	char *install_hint;                /* advice for a missing command; NULL: not given */
 	bool provide_cluster_info;
 };
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/net/kubeconfig_entry.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +12,6 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/text/base64.h"
-#include "common/text/decimal.h"
 #include "common/value/json.h"
 #include "common/value/number.h"
 #include "reflector/net/small_file.h"
@@ -24,6 +21,73 @@
 #define DEPTH_MAX      64
 
 /* ---- members ------------------------------------------------------------ */
+
+#define MEMBER(entry, key, type, member, flags) \
+	{ \
+		entry, key, KUBECONFIG_##type, offsetof(struct kubeconfig, member), flags \
+	}
+
+const struct kubeconfig_member kubeconfig_members[] = {
+	MEMBER("", NULL, TEXT, source, 0),
+	MEMBER("", NULL, TEXT, context, KUBECONFIG_IDENTITY),
+	MEMBER("", NULL, TEXT, name_space, 0),
+	MEMBER("", NULL, TEXT, exec_config, KUBECONFIG_IDENTITY),
+	MEMBER("", NULL, TEXTS, exec.variables, KUBECONFIG_IDENTITY),
+	MEMBER("", NULL, TEXTS, impersonate.extras, KUBECONFIG_IDENTITY),
+
+	MEMBER("cluster", "server", TEXT, server, KUBECONFIG_IDENTITY),
+	MEMBER("cluster", "certificate-authority", PEM, ca, KUBECONFIG_IDENTITY | KUBECONFIG_TLS),
+	MEMBER("cluster", "insecure-skip-tls-verify", BOOL, insecure, KUBECONFIG_IDENTITY),
+	MEMBER("cluster", "tls-server-name", TEXT, tls_server_name,
+		KUBECONFIG_IDENTITY | KUBECONFIG_TLS),
+	MEMBER("cluster", "proxy-url", TEXT, proxy_url, KUBECONFIG_IDENTITY),
+	MEMBER("cluster", "disable-compression", BOOL, disable_compression, KUBECONFIG_IDENTITY),
+
+	MEMBER("user", "token", LINE, token, KUBECONFIG_IDENTITY | KUBECONFIG_TLS),
+	MEMBER("user", "tokenFile", PATH, token_file, KUBECONFIG_IDENTITY | KUBECONFIG_TLS),
+	MEMBER("user", "username", TEXT, username, KUBECONFIG_IDENTITY | KUBECONFIG_TLS),
+	MEMBER("user", "password", TEXT, password, KUBECONFIG_IDENTITY | KUBECONFIG_TLS),
+	MEMBER("user", "client-certificate", PEM, client_certificate,
+		KUBECONFIG_IDENTITY | KUBECONFIG_TLS),
+	MEMBER("user", "client-key", PEM, client_key, KUBECONFIG_IDENTITY | KUBECONFIG_TLS),
+	MEMBER("user", "as", LINE, impersonate.user, KUBECONFIG_IDENTITY),
+	MEMBER("user", "as-uid", LINE, impersonate.uid, KUBECONFIG_IDENTITY),
+	MEMBER("user", "as-groups", LINES, impersonate.groups, KUBECONFIG_IDENTITY),
+
+	MEMBER("exec", "command", PROGRAM, exec.command, KUBECONFIG_IDENTITY),
+	MEMBER("exec", "apiVersion", TEXT, exec.api_version, KUBECONFIG_IDENTITY),
+	MEMBER("exec", "args", TEXTS, exec.args, KUBECONFIG_IDENTITY),
+	MEMBER("exec", "installHint", TEXT, exec.install_hint, 0),
+	MEMBER("exec", "provideClusterInfo", BOOL, exec.provide_cluster_info, KUBECONFIG_IDENTITY),
+};
+const size_t kubeconfig_n_members = ARRAY_SIZE(kubeconfig_members);
+
+void kubeconfig_member_release(struct kubeconfig *config, const struct kubeconfig_member *member)
+{
+	void *at = kubeconfig_at(config, member);
+	struct kubeconfig_texts *texts = at;
+	struct kubeconfig_pem *pem = at;
+
+	switch (member->type) {
+	case KUBECONFIG_BOOL:
+		break;
+	case KUBECONFIG_PEM:
+		small_file_wipe(&pem->data, pem->size);
+		small_file_wipe_text(&pem->file);
+		break;
+	case KUBECONFIG_TEXTS:
+	case KUBECONFIG_LINES:
+		for (size_t i = 0; i < texts->n; i++)
+			small_file_wipe_text(&texts->at[i]);
+		free(texts->at);
+		*texts = (struct kubeconfig_texts){NULL};
+		break;
+	default:
+		small_file_wipe_text(at);
+	}
+}
+
+/* ---- values ------------------------------------------------------------- */
 
 /* An absent member leaves the target as it is. No sentence repeats a value: it may be secret. */
 
@@ -73,24 +137,19 @@ static int kubeconfig_bool(const struct kubeconfig_entry *entry, const char *key
 	return 0;
 }
 
-/* Copies a path; a relative path is relative to the directory of the entry's file. */
-static int kubeconfig_path(const struct kubeconfig_entry *entry, const char *key, char **ret_path)
+/* Makes TEXT relative to the directory of the entry's file, unless it is absolute. */
+static int kubeconfig_resolve(const struct kubeconfig_entry *entry, char **text)
 {
-	AUTO_FREE char *text = NULL;
 	const char *slash = strrchr(entry->file->path, '/');
-	int r = kubeconfig_text(entry, key, &text);
+	char *path;
 
-	if (r || !text)
-		return r;
-	if (*text == '/' || !slash) {
-		*ret_path = TAKE(text);
+	if (!*text || **text == '/' || !slash)
 		return 0;
-	}
-	if (asprintf(ret_path, "%.*s/%s", (int)(slash - entry->file->path), entry->file->path,
-		    text) < 0) {
-		*ret_path = NULL;
+	if (asprintf(&path, "%.*s/%s", (int)(slash - entry->file->path), entry->file->path, *text) <
+		0)
 		return kubeconfig_no_memory(entry);
-	}
+	free(*text);
+	*text = path;
 	return 0;
 }
 
@@ -104,26 +163,140 @@ static int kubeconfig_one_line(
 	return 0;
 }
 
-/* Copies the texts of LIST, the value of KEY or a part of it. */
-static int kubeconfig_texts(const struct kubeconfig_entry *entry, const char *key,
-	const struct yaml_node *list, char ***ret_texts, size_t *ret_count)
+static int kubeconfig_add(
+	const struct kubeconfig_entry *entry, struct kubeconfig_texts *texts, const char *text)
 {
-	if (!list)
-		return 0;
-	if (list->type != YAML_LIST)
-		return kubeconfig_bad(entry, key, "not a list");
-	*ret_texts = calloc(list->count ? list->count : 1, sizeof(**ret_texts));
-	if (!*ret_texts)
+	char **at = reallocarray(texts->at, texts->n + 1, sizeof(*at));
+
+	if (!at)
 		return kubeconfig_no_memory(entry);
-	for (size_t i = 0; i < list->count; i++) {
+	texts->at = at;
+	at[texts->n] = strdup(text);
+	return at[texts->n++] ? 0 : kubeconfig_no_memory(entry);
+}
+
+/* Adds the texts of LIST, the value of KEY or a part of it, each after BEFORE unless NULL. */
+static int kubeconfig_texts(const struct kubeconfig_entry *entry, const char *key,
+	const struct yaml_node *list, const char *before, bool lines,
+	struct kubeconfig_texts *ret_texts)
+{
+	int r = 0;
+
+	if (list && list->type != YAML_LIST)
+		return kubeconfig_bad(entry, key, "not a list");
+	for (size_t i = 0; list && !r && i < list->count; i++) {
+		const char *text = list->items[i].text;
+
 		if (list->items[i].type != YAML_SCALAR)
 			return kubeconfig_bad(entry, key, "item %zu is not a text", i);
-		(*ret_texts)[i] = strdup(list->items[i].text);
-		if (!(*ret_texts)[i])
-			return kubeconfig_no_memory(entry);
-		(*ret_count)++;
+		r = lines ? kubeconfig_one_line(entry, key, text) : 0;
+		if (!r && before)
+			r = kubeconfig_add(entry, ret_texts, before);
+		if (!r)
+			r = kubeconfig_add(entry, ret_texts, text);
 	}
-	return 0;
+	return r;
+}
+
+/* ---- PEM ---------------------------------------------------------------- */
+
+int kubeconfig_pem_text(const struct kubeconfig_pem *pem, char **owned, struct bytes *ret_text)
+{
+	*ret_text = BYTES(pem->data ? pem->data : "", pem->data ? pem->size : 0);
+	if (pem->data || !pem->file)
+		return 0;
+	int r = small_file_read(pem->file, KUBECONFIG_PEM_MAX, owned, &ret_text->size);
+	ret_text->data = *owned;
+	return r;
+}
+
+static bool pem_is_valid(const char *text)
+{
+	return strstr(text, "-----BEGIN ") != NULL;
+}
+
+/* Reads KEY, a file, or KEY-data, the PEM itself, if it is given. */
+static int pem_read(
+	const struct kubeconfig_entry *entry, const char *key, struct kubeconfig_pem *pem)
+{
+	char data_key[64], *text;
+	const struct yaml_node *node;
+	size_t size;
+	int r;
+
+	(void)snprintf(data_key, sizeof(data_key), "%s-data", key);
+	node = yaml_get(entry->body, data_key);
+	if (node && node->type != YAML_SCALAR)
+		return kubeconfig_bad(entry, data_key, "not a text");
+	if (node && *node->text) {
+		r = base64_decode(bytes_str(node->text), &pem->data, &pem->size);
+		if (r == ERR_SYNTAX)
+			return kubeconfig_bad(entry, data_key, "%s", err_text(r));
+		if (r < 0)
+			return r;
+		if (!pem_is_valid(pem->data))
+			return kubeconfig_bad(entry, data_key, "not PEM");
+	}
+	if (pem->data)
+		return 0;
+	r = kubeconfig_text(entry, key, &pem->file);
+	if (!r)
+		r = kubeconfig_resolve(entry, &pem->file);
+	if (r || !pem->file)
+		return r;
+	r = small_file_read(pem->file, KUBECONFIG_PEM_MAX, &text, &size);
+	if (r < 0)
+		return kubeconfig_bad(entry, key, "%s", err_text(r));
+	r = pem_is_valid(text) ? 0 : kubeconfig_bad(entry, key, "'%s' is not PEM", pem->file);
+	small_file_wipe(&text, size);
+	return r;
+}
+
+static bool pem_given(const struct kubeconfig_pem *pem)
+{
+	return pem->data || pem->file;
+}
+
+/* ---- an entry ----------------------------------------------------------- */
+
+static int kubeconfig_read_member(const struct kubeconfig_entry *entry,
+	const struct kubeconfig_member *member, struct kubeconfig *config)
+{
+	const char *key = member->key;
+	void *at = kubeconfig_at(config, member);
+	char **text = at;
+	int r;
+
+	switch (member->type) {
+	case KUBECONFIG_BOOL:
+		return kubeconfig_bool(entry, key, at);
+	case KUBECONFIG_PEM:
+		return pem_read(entry, key, at);
+	case KUBECONFIG_TEXTS:
+	case KUBECONFIG_LINES:
+		return kubeconfig_texts(entry, key, yaml_get(entry->body, key), NULL,
+			member->type == KUBECONFIG_LINES, at);
+	default:
+		r = kubeconfig_text(entry, key, text);
+	}
+	if (!r && member->type == KUBECONFIG_LINE)
+		r = kubeconfig_one_line(entry, key, *text);
+	if (!r && (member->type == KUBECONFIG_PATH ||
+			  (member->type == KUBECONFIG_PROGRAM && *text && strchr(*text, '/'))))
+		r = kubeconfig_resolve(entry, text);
+	return r;
+}
+
+/* Reads all members of the entries called NAME. */
+static int kubeconfig_read_members(
+	const struct kubeconfig_entry *entry, const char *name, struct kubeconfig *config)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < kubeconfig_n_members && !r; i++)
+		if (!strcmp(kubeconfig_members[i].entry, name))
+			r = kubeconfig_read_member(entry, &kubeconfig_members[i], config);
+	return r;
 }
 
 /* ---- the cluster's extension for plugins -------------------------------- */
@@ -209,74 +382,38 @@ static int plugin_check(const struct kubeconfig_entry *user, const struct kubeco
 		user, "exec", "interactiveMode is '%s', not Never, IfAvailable or Always", mode);
 }
 
-static int plugin_read_exec(const struct kubeconfig_entry *user, struct kubeconfig_exec *ret_exec)
+static int plugin_read_exec(const struct kubeconfig_entry *user, struct kubeconfig *config)
 {
 	struct kubeconfig_entry exec = *user;
-	const struct yaml_node *list;
-	const char *command;
-	int r;
+	struct kubeconfig_exec *plugin = &config->exec;
+	CLEANUP(buf_release) struct buf variable = BUF_SECRET;
 
 	exec.body = yaml_get(user->body, "exec");
-	/* A bare name is searched in PATH; anything with a slash is a path. */
-	command = yaml_text(exec.body, "command");
-	r = command && strchr(command, '/') ? kubeconfig_path(&exec, "command", &ret_exec->command)
-					    : kubeconfig_text(&exec, "command", &ret_exec->command);
-	if (!r)
-		r = kubeconfig_text(&exec, "apiVersion", &ret_exec->api_version);
+	int r = kubeconfig_read_members(&exec, "exec", config);
 	if (r)
 		return r;
-	if (!ret_exec->command || !ret_exec->api_version)
+	if (!plugin->command || !plugin->api_version)
 		return kubeconfig_bad(
-			user, "exec", "%s missing", ret_exec->command ? "apiVersion" : "command");
-	r = plugin_check(user, &exec, ret_exec->api_version);
-	if (!r)
-		r = kubeconfig_texts(&exec, "args", yaml_get(exec.body, "args"), &ret_exec->args,
-			&ret_exec->n_args);
-	if (r)
-		return r;
-	list = yaml_get(exec.body, "env");
-	if (list && list->type != YAML_LIST)
+			user, "exec", "%s missing", plugin->command ? "apiVersion" : "command");
+	r = plugin_check(user, &exec, plugin->api_version);
+
+	const struct yaml_node *list = yaml_get(exec.body, "env");
+
+	if (!r && list && list->type != YAML_LIST)
 		return kubeconfig_bad(&exec, "env", "not a list");
-	if (list) {
-		ret_exec->variables =
-			calloc(list->count ? list->count : 1, sizeof(*ret_exec->variables));
-		if (!ret_exec->variables)
-			return kubeconfig_no_memory(&exec);
-	}
-	for (size_t i = 0; list && i < list->count; i++) {
-		struct kubeconfig_variable *variable =
-			&ret_exec->variables[ret_exec->n_variables++];
+	for (size_t i = 0; list && !r && i < list->count; i++) {
 		const char *name = yaml_text(&list->items[i], "name");
 		const char *value = yaml_text(&list->items[i], "value");
 
 		if (!name || !*name || strchr(name, '='))
 			return kubeconfig_bad(&exec, "env", "item %zu: no name of a variable", i);
-		variable->name = strdup(name);
-		variable->value = strdup(value ? value : "");
-		if (!variable->name || !variable->value)
-			return kubeconfig_no_memory(&exec);
+		buf_reset(&variable);
+		buf_printf(&variable, "%s=%s", name, value ? value : "");
+		r = buf_error(&variable);
+		if (!r)
+			r = kubeconfig_add(&exec, &plugin->variables, buf_cstr(&variable));
 	}
-	r = kubeconfig_text(&exec, "installHint", &ret_exec->install_hint);
-	return r ? r
-		 : kubeconfig_bool(&exec, "provideClusterInfo", &ret_exec->provide_cluster_info);
-}
-
-void kubeconfig_exec_release(struct kubeconfig_exec *exec)
-{
-	for (size_t i = 0; i < exec->n_args; i++)
-		free(exec->args[i]);
-	for (size_t i = 0; i < exec->n_variables; i++) {
-		struct kubeconfig_variable *variable = &exec->variables[i];
-
-		small_file_wipe_text(&variable->value);
-		free(variable->name);
-	}
-	free(exec->args);
-	free(exec->variables);
-	free(exec->command);
-	free(exec->api_version);
-	free(exec->install_hint);
-	*exec = (struct kubeconfig_exec){NULL};
+	return r;
 }
 
 /* ---- auth-provider ------------------------------------------------------ */
@@ -311,68 +448,8 @@ int kubeconfig_read_plugin(const struct kubeconfig_entry *user, struct kubeconfi
 		config->client_certificate.data || config->client_certificate.file)
 		return 0;
 	if (yaml_get(user->body, "exec"))
-		return plugin_read_exec(user, &config->exec);
+		return plugin_read_exec(user, config);
 	return yaml_get(user->body, "auth-provider") ? plugin_read_provider(user, config) : 0;
-}
-
-/* ---- PEM ---------------------------------------------------------------- */
-
-int kubeconfig_pem_text(const struct kubeconfig_pem *pem, char **owned, struct bytes *ret_text)
-{
-	*ret_text = BYTES(pem->data ? pem->data : "", pem->data ? pem->size : 0);
-	if (pem->data || !pem->file)
-		return 0;
-	int r = small_file_read(pem->file, KUBECONFIG_PEM_MAX, owned, &ret_text->size);
-	ret_text->data = *owned;
-	return r;
-}
-
-static bool pem_is_valid(const char *text)
-{
-	return strstr(text, "-----BEGIN ") != NULL;
-}
-
-/* Reads KEY, a file, or KEY-data, the PEM itself, if both are given. */
-static int pem_read(
-	const struct kubeconfig_entry *entry, const char *key, struct kubeconfig_pem *pem)
-{
-	char data_key[64], *text;
-	const struct yaml_node *node;
-	size_t size;
-	int r;
-
-	(void)snprintf(data_key, sizeof(data_key), "%s-data", key);
-	node = yaml_get(entry->body, data_key);
-	if (node && node->type != YAML_SCALAR)
-		return kubeconfig_bad(entry, data_key, "not a text");
-	if (node && *node->text) {
-		r = base64_decode(bytes_str(node->text), &pem->data, &pem->size);
-		if (r == ERR_SYNTAX)
-			return kubeconfig_bad(entry, data_key, "%s", err_text(r));
-		if (r < 0)
-			return r;
-		if (!pem_is_valid(pem->data))
-			return kubeconfig_bad(entry, data_key, "not PEM");
-	}
-	r = kubeconfig_path(entry, key, &pem->file);
-	if (r || !pem->file)
-		return r;
-	if (pem->data) {
-		free(pem->file);
-		pem->file = NULL;
-		return 0;
-	}
-	r = small_file_read(pem->file, KUBECONFIG_PEM_MAX, &text, &size);
-	if (r < 0)
-		return kubeconfig_bad(entry, key, "%s", err_text(r));
-	r = pem_is_valid(text) ? 0 : kubeconfig_bad(entry, key, "'%s' is not PEM", pem->file);
-	small_file_wipe(&text, size);
-	return r;
-}
-
-static bool pem_given(const struct kubeconfig_pem *pem)
-{
-	return pem->data || pem->file;
 }
 
 /* ---- clusters ----------------------------------------------------------- */
@@ -386,158 +463,43 @@ static bool server_has_scheme(const char *url, const char *scheme)
 
 int kubeconfig_read_cluster(const struct kubeconfig_entry *entry, struct kubeconfig *config)
 {
-	int r = kubeconfig_text(entry, "server", &config->server);
+	int r = kubeconfig_read_members(entry, "cluster", config);
 
 	if (!r && !config->server)
 		return kubeconfig_bad(entry, "server", "missing");
-	if (!r)
-		r = pem_read(entry, "certificate-authority", &config->ca);
-	if (!r)
-		r = kubeconfig_bool(entry, "insecure-skip-tls-verify", &config->insecure);
-	if (!r)
-		r = kubeconfig_text(entry, "tls-server-name", &config->tls_server_name);
-	if (!r)
-		r = kubeconfig_text(entry, "proxy-url", &config->proxy_url);
-	if (!r)
-		r = kubeconfig_bool(entry, "disable-compression", &config->disable_compression);
-	if (!r && config->proxy_url && !server_has_scheme(config->proxy_url, "http") &&
-		!server_has_scheme(config->proxy_url, "https") &&
-		!server_has_scheme(config->proxy_url, "socks5") &&
-		!server_has_scheme(config->proxy_url, "socks5h"))
-		r = kubeconfig_bad(entry, "proxy-url", "not http://, https:// or socks5://");
 	return r ? r : kubeconfig_read_exec_config(entry, config);
 }
 
 /* ---- users -------------------------------------------------------------- */
 
-/* Checks texts of headers. */
-static int user_check_lines(
-	const struct kubeconfig_entry *entry, const char *key, char *const *texts, size_t count)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < count && !r; i++)
-		r = kubeconfig_one_line(entry, key, texts[i]);
-	return r;
-}
-
-static int user_read_impersonation(const struct kubeconfig_entry *entry, struct kubeconfig *config)
+int kubeconfig_read_user(const struct kubeconfig_entry *entry, struct kubeconfig *config)
 {
 	static const char key[] = "as-user-extra";
 	struct kubeconfig_impersonation *as = &config->impersonate;
 	const struct yaml_node *map = yaml_get(entry->body, key);
-	int r = kubeconfig_text(entry, "as", &as->user);
+	int r = kubeconfig_read_members(entry, "user", config);
 
-	if (!r)
-		r = kubeconfig_text(entry, "as-uid", &as->uid);
-	if (!r)
-		r = kubeconfig_one_line(entry, "as", as->user);
-	if (!r)
-		r = kubeconfig_one_line(entry, "as-uid", as->uid);
-	if (!r)
-		r = kubeconfig_texts(entry, "as-groups", yaml_get(entry->body, "as-groups"),
-			&as->groups, &as->n_groups);
-	if (!r)
-		r = user_check_lines(entry, "as-groups", as->groups, as->n_groups);
-	if (r)
-		return r;
-	if (map && map->type != YAML_MAP)
+	if (!r && map && map->type != YAML_MAP)
 		return kubeconfig_bad(entry, key, "not a map");
-	if (map) {
-		as->extras = calloc(map->count ? map->count : 1, sizeof(*as->extras));
-		if (!as->extras)
-			return kubeconfig_no_memory(entry);
-	}
-	for (size_t i = 0; map && i < map->count; i++) {
-		struct kubeconfig_extra *extra = &as->extras[as->n_extras++];
-
-		extra->key = strdup(map->keys[i]);
-		if (!extra->key)
-			return kubeconfig_no_memory(entry);
-		r = kubeconfig_texts(entry, key, &map->items[i], &extra->values, &extra->n_values);
-		if (!r)
-			r = user_check_lines(entry, key, extra->values, extra->n_values);
-		if (r)
-			return r;
-	}
-	if (!as->user && (as->uid || as->n_groups || as->n_extras))
-		return kubeconfig_bad(entry, "as", "missing, but other as-* keys are given");
-	return 0;
-}
-
-int kubeconfig_read_user(const struct kubeconfig_entry *entry, struct kubeconfig *config)
-{
-	int r = kubeconfig_text(entry, "token", &config->token);
-
-	if (!r)
-		r = kubeconfig_one_line(entry, "token", config->token);
-	if (!r)
-		r = kubeconfig_path(entry, "tokenFile", &config->token_file);
-	if (!r)
-		r = kubeconfig_text(entry, "username", &config->username);
-	if (!r)
-		r = kubeconfig_text(entry, "password", &config->password);
-	if (!r)
-		r = pem_read(entry, "client-certificate", &config->client_certificate);
-	if (!r)
-		r = pem_read(entry, "client-key", &config->client_key);
+	for (size_t i = 0; map && !r && i < map->count; i++)
+		r = kubeconfig_texts(entry, key, &map->items[i], map->keys[i], true, &as->extras);
 	if (r)
 		return r;
-	if (pem_given(&config->client_certificate) && !pem_given(&config->client_key))
+	if (pem_given(&config->client_certificate) != pem_given(&config->client_key))
 		return kubeconfig_bad(
-			entry, "client-key", "missing, but client-certificate is given");
-	if (!pem_given(&config->client_certificate) && pem_given(&config->client_key))
-		return kubeconfig_bad(
-			entry, "client-certificate", "missing, but client-key is given");
-	r = user_read_impersonation(entry, config);
-	if (!r && (config->token || config->token_file) && config->username)
+			entry, "client-certificate and client-key", "only one of them is given");
+	if (!as->user && (as->uid || as->groups.n || as->extras.n))
+		return kubeconfig_bad(entry, "as", "missing, but other as-* keys are given");
+	if ((config->token || config->token_file) && config->username)
 		return kubeconfig_bad(
 			entry, "username", "more than one authentication method: token and basic");
-	return r;
+	return 0;
 }
 
 /* ---- the server --------------------------------------------------------- */
 
-/* Checks the host and port at the beginning of TEXT. Returns: the fault, NULL: none. */
-static const char *server_find_fault(const char *text)
-{
-	size_t size = strcspn(text, "/"), host;
-	char address[INET6_ADDRSTRLEN];
-	struct in6_addr in6;
-	uint64_t port;
-
-	if (!size || *text == ':')
-		return "no host";
-	if (memchr(text, '@', size))
-		return "credentials in the URL; give the user a token";
-	if (*text == '[') {
-		const char *end = memchr(text, ']', size);
-		size_t n = end ? (size_t)(end - text) - 1 : 0;
-
-		/* A zone may follow the address. */
-		(void)snprintf(address, sizeof(address), "%.*s", (int)(n < sizeof(address) ? n : 0),
-			text + 1);
-		address[strcspn(address, "%")] = '\0';
-		if (!end || inet_pton(AF_INET6, address, &in6) != 1)
-			return "no IPv6 address in the brackets";
-		host = n + 2;
-	} else {
-		const char *colon = memchr(text, ':', size);
-
-		host = colon ? (size_t)(colon - text) : size;
-		if (colon && memchr(colon + 1, ':', size - host - 1))
-			return "an IPv6 address must be in brackets";
-	}
-	if (host == size || (text[host] == ':' && host + 1 == size))
-		return NULL;
-	int r = decimal_parse(BYTES(text + host + 1, size - host - 1), UINT16_MAX, &port);
-	bool good = text[host] == ':' && r == 0 && port;
-	err_ignore(r, "it is said below");
-	return good ? NULL : "the port is no number from 1 to 65535";
-}
-
-/* Gives the URL a scheme if it has none, lowers the scheme, cuts query, fragment and slashes at the
- * end, and checks the host. A path stays: the API may be served below it. */
+/* Gives the URL a scheme if it has none, lowers the scheme, and cuts query, fragment and slashes at
+ * the end. A path stays: the API may be served below it. http_new() checks the rest. */
 static int server_normalize(const struct kubeconfig_entry *cluster, struct kubeconfig *config)
 {
 	bool https = config->insecure || pem_given(&config->ca) ||
@@ -561,15 +523,13 @@ static int server_normalize(const struct kubeconfig_entry *cluster, struct kubec
 
 	for (char *p = url; p < host; p++)
 		*p = (char)tolower((unsigned char)*p);
-	for (const char *p = url; *p; p++)
-		if (iscntrl((unsigned char)*p) || *p == ' ')
-			return kubeconfig_bad(
-				cluster, "server", "blanks or control characters in it");
 	url[strcspn(url, "?#")] = '\0';
 	for (size_t n = strlen(url); n && url + n > host && url[n - 1] == '/'; n--)
 		url[n - 1] = '\0';
-	const char *fault = server_find_fault(host);
-	return fault ? kubeconfig_bad(cluster, "server", "%s", fault) : 0;
+	return memchr(host, '@', strcspn(host, "/"))
+		       ? kubeconfig_bad(
+				 cluster, "server", "credentials in the URL; give the user a token")
+		       : 0;
 }
 
 int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kubeconfig *config)
@@ -580,21 +540,12 @@ int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kube
 		return r;
 	config->tls = server_has_scheme(config->server, "https");
 	if (!config->tls) {
-		/* All secrets: others can read a plain http connection (docs/protocol.md 0.8). */
-		char **texts[] = {&config->token, &config->token_file, &config->username,
-			&config->password, &config->tls_server_name};
-		struct kubeconfig_pem *pems[] = {
-			&config->client_certificate, &config->client_key, &config->ca};
-
+		/* Others can read a plain http connection (docs/protocol.md 0.8). */
 		config->withheld = config->token || config->token_file || config->username ||
 				   pem_given(&config->client_certificate);
-		for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-			small_file_wipe_text(texts[i]);
-		for (size_t i = 0; i < ARRAY_SIZE(pems); i++) {
-			small_file_wipe(&pems[i]->data, pems[i]->size);
-			free(pems[i]->file);
-			*pems[i] = (struct kubeconfig_pem){NULL};
-		}
+		for (size_t i = 0; i < kubeconfig_n_members; i++)
+			if (kubeconfig_members[i].flags & KUBECONFIG_TLS)
+				kubeconfig_member_release(config, &kubeconfig_members[i]);
 		config->insecure = false;
 	}
 	if (config->insecure && pem_given(&config->ca))

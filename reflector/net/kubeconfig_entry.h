@@ -33,9 +33,43 @@ int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kube
  * password or certificate: those win, as in kubectl. To be called after
  * kubeconfig_settle_server(). */
 int kubeconfig_read_plugin(const struct kubeconfig_entry *user, struct kubeconfig *config);
-void kubeconfig_exec_release(struct kubeconfig_exec *exec);
 
 /* Copies $POD_NAMESPACE, else the file `namespace` in DIRECTORY, else "default". */
 int kubeconfig_pod_namespace(const char *directory, char **ret_name);
+
+/* ---- the members of struct kubeconfig ----------------------------------- */
+
+enum kubeconfig_type {
+	KUBECONFIG_TEXT,    /* char *; the types up to KUBECONFIG_PROGRAM are read differently */
+	KUBECONFIG_LINE,    /* without control characters: it becomes a header */
+	KUBECONFIG_PATH,    /* relative to the file's directory */
+	KUBECONFIG_PROGRAM, /* a path if it has a slash */
+	KUBECONFIG_TEXTS,
+	KUBECONFIG_LINES,
+	KUBECONFIG_PEM, /* a file, or KEY-data with the PEM itself */
+	KUBECONFIG_BOOL
+};
+
+/* Flags. */
+#define KUBECONFIG_IDENTITY 1u /* of the server, or of the user there */
+#define KUBECONFIG_TLS      2u /* of use over https only */
+
+struct kubeconfig_member {
+	const char *entry; /* "cluster", "user", "exec", or "": made otherwise */
+	const char *key;
+	enum kubeconfig_type type;
+	size_t offset;
+	unsigned flags;
+};
+extern const struct kubeconfig_member kubeconfig_members[];
+extern const size_t kubeconfig_n_members;
+
+static inline void *kubeconfig_at(
+	const struct kubeconfig *config, const struct kubeconfig_member *member)
+{
+	return (char *)config + member->offset;
+}
+
+void kubeconfig_member_release(struct kubeconfig *config, const struct kubeconfig_member *member);
 
 #endif

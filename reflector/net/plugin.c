@@ -18,7 +18,6 @@
 
 #define PLUGIN_MAGIC 0x504c5547u
 #define OUTPUT_MAX   ((size_t)1 << 20)
-#define KILLED_MAX   16
 
 struct plugin {
 	uint32_t magic;
@@ -81,7 +80,7 @@ static int environment_fill(
 
 	while (environ[n])
 		n++;
-	environment->at = calloc(n + exec->n_variables + 2, sizeof(*environment->at));
+	environment->at = calloc(n + exec->variables.n + 2, sizeof(*environment->at));
 	if (!environment->at)
 		return err_set(-ENOMEM, "exec plugin");
 	for (size_t i = 0; i < n && !r; i++) {
@@ -92,16 +91,11 @@ static int environment_fill(
 		if (!skip)
 			r = environment_put(environment, strdup(environ[i]));
 	}
-	for (size_t i = 0; i <= exec->n_variables && !r; i++) {
-		bool last = i == exec->n_variables;
-
-		if (asprintf(&line, "%s=%s",
-			    last ? "KUBERNETES_EXEC_INFO" : exec->variables[i].name,
-			    last ? info : exec->variables[i].value) < 0)
-			line = NULL;
-		r = environment_put(environment, line);
-	}
-	return r;
+	for (size_t i = 0; i < exec->variables.n && !r; i++)
+		r = environment_put(environment, strdup(exec->variables.at[i]));
+	if (!r && asprintf(&line, "KUBERNETES_EXEC_INFO=%s", info) < 0)
+		line = NULL;
+	return r ? r : environment_put(environment, line);
 }
 
 /* ---- starting ----------------------------------------------------------- */
@@ -149,14 +143,14 @@ static int plugin_spawn(
 static int plugin_run(struct plugin *plugin, const struct kubeconfig_exec *exec, const char *info)
 {
 	CLEANUP(environment_release) struct environment environment = {NULL};
-	AUTO_FREE char **argv = calloc(exec->n_args + 2, sizeof(*argv));
+	AUTO_FREE char **argv = calloc(exec->args.n + 2, sizeof(*argv));
 	int pipes[2], r;
 
 	if (!argv)
 		return err_set(-ENOMEM, "exec plugin");
 	argv[0] = exec->command;
-	for (size_t i = 0; i < exec->n_args; i++)
-		argv[i + 1] = exec->args[i];
+	for (size_t i = 0; i < exec->args.n; i++)
+		argv[i + 1] = exec->args.at[i];
 	r = environment_fill(&environment, exec, info);
 	if (r < 0)
 		return r;
@@ -180,24 +174,6 @@ static int plugin_run(struct plugin *plugin, const struct kubeconfig_exec *exec,
 		exec->install_hint ? ": " : "", exec->install_hint ? exec->install_hint : "");
 }
 
-/* Killed plugins before their end. They belong to the whole process, as children do. */
-static struct {
-	pid_t pids[KILLED_MAX];
-	size_t n;
-} plugins_killed;
-
-/* Reaps the killed plugins by pid: waitpid(-1) could take children of other code in this
- * process. */
-static void plugin_reap_killed(void)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < plugins_killed.n; i++)
-		if (waitpid(plugins_killed.pids[i], NULL, WNOHANG) == 0)
-			plugins_killed.pids[kept++] = plugins_killed.pids[i];
-	plugins_killed.n = kept;
-}
-
 int plugin_start(const struct kubeconfig_exec *exec, const char *info, struct plugin **ret_plugin)
 {
 	CLEANUP(plugin_free) struct plugin *plugin = calloc(1, sizeof(*plugin));
@@ -211,7 +187,9 @@ int plugin_start(const struct kubeconfig_exec *exec, const char *info, struct pl
 	plugin->output = malloc(OUTPUT_MAX + 1);
 	if (!plugin->command || !plugin->output)
 		return err_set(-ENOMEM, "exec plugin");
-	plugin_reap_killed();
+	/* Killed plugins that had not ended yet: a reflector has no other children. */
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
 	r = plugin_run(plugin, exec, info);
 	if (r < 0)
 		return r;
@@ -228,12 +206,8 @@ void plugin_free(struct plugin **plugin)
 		return;
 	CHECK_OBJ(p, PLUGIN_MAGIC);
 	if (p->pid) {
-		plugin_reap_killed();
-		(void)kill(-p->pid, SIGKILL); /* the pid is not reused before waitpid() */
-		/* When more than KILLED_MAX hang in the kernel, the others stay zombies until this
-		 * process ends. */
-		if (waitpid(p->pid, NULL, WNOHANG) == 0 && plugins_killed.n < KILLED_MAX)
-			plugins_killed.pids[plugins_killed.n++] = p->pid;
+		(void)kill(-p->pid, SIGKILL);         /* the pid is not reused before waitpid() */
+		(void)waitpid(p->pid, NULL, WNOHANG); /* else the next plugin_start() reaps it */
 	}
 	cleanup_fd(&p->fd);
 	small_file_wipe(&p->output, p->size);

@@ -254,7 +254,7 @@ def test_config_check_finds_what_can_not_run(simulator, store, authority):
     tokens = store.directory / "tokens"
     write_kubeconfig(tokens, "https://127.0.0.1:1", insecure=True, user={"tokenFile": missing})
     for settings, key, words in (
-        ({"cluster": {"kubeconfig": str(tokens)}}, "cluster.kubeconfig", f"the kubeconfig's tokenFile '{missing}' can't be read: No such"),
+        ({"cluster": {"kubeconfig": str(tokens)}}, "cluster.kubeconfig", f"tokenFile: opening '{missing}': No such"),
         ({"cluster": {"kubeconfig": missing}}, "cluster.kubeconfig", f"kubeconfig '{missing}' does not exist"),
         ({"cluster": {"kubeconfig": missing, "context": "x"}}, "cluster.kubeconfig", f"kubeconfig '{missing}' does not exist"),
         ({"cluster": {"kubeconfig": there, "context": "nowhere"}}, "cluster.context", "context 'nowhere' does not exist"),

@@ -86,14 +86,11 @@ Test(credential, bearer_and_basic_and_nothing)
 
 Test(credential, k22_impersonation_escapes_the_keys_of_extras)
 {
-	char *groups[] = {(char *)"g", (char *)"h"}, *values[] = {(char *)"v"};
-	struct kubeconfig_extra extra = {.key = (char *)"a/b%", .values = values, .n_values = 1};
+	char *groups[] = {(char *)"g", (char *)"h"}, *extras[] = {(char *)"a/b%", (char *)"v"};
 	struct kubeconfig config = {.impersonate = {.user = (char *)"bob",
 					    .uid = (char *)"7",
-					    .groups = groups,
-					    .n_groups = 2,
-					    .extras = &extra,
-					    .n_extras = 1}};
+					    .groups = {groups, 2},
+					    .extras = {extras, 2}}};
 
 	headers_are(&config, "Impersonate-User: bob\nImpersonate-Uid: 7\nImpersonate-Group: g\n"
 			     "Impersonate-Group: h\nImpersonate-Extra-a%2Fb%25: v\n");

@@ -165,18 +165,16 @@ Test(exec, k20_the_cluster_is_told_with_its_ca_as_data)
 
 Test(exec, environment_arguments_and_an_empty_input_are_given)
 {
-	struct kubeconfig_variable variables[] = {{(char *)"KINF_A", (char *)"of the file"},
-		{(char *)"KINF_C", (char *)"first"}, {(char *)"KINF_C", (char *)"last"}};
+	char *variables[] = {
+		(char *)"KINF_A=of the file", (char *)"KINF_C=first", (char *)"KINF_C=last"};
 	char *args[] = {(char *)"one arg", (char *)""};
 	CLEANUP(exec_free) struct exec *exec = open_exec(30 * SECOND);
 
 	setenv("KINF_A", "ours", 1);
 	setenv("KINF_B", "inherited", 1);
 	setenv("NOTIFY_SOCKET", "/run/x", 1);
-	config.exec.variables = variables;
-	config.exec.n_variables = 3;
-	config.exec.args = args;
-	config.exec.n_args = 2;
+	config.exec.variables = (struct kubeconfig_texts){variables, 3};
+	config.exec.args = (struct kubeconfig_texts){args, 2};
 	plugin("t=\"$KINF_A,$KINF_B,$KINF_C,${NOTIFY_SOCKET-none},$#,$1,$(cat | wc -c),$(ls "
 	       "/proc/self/fd | wc -l)\"\n"
 	       "t=$(echo \"$t\" | tr ' ' _)\n"

@@ -117,20 +117,3 @@ Test(exec, free_while_it_runs_kills_it)
 	http_free(&http);
 	cr_assert_eq(ended.n, 0);
 }
-
-Test(exec, children_of_others_are_left_to_them)
-{
-	pid_t child = fork();
-	siginfo_t info;
-	int status;
-
-	if (child == 0)
-		_exit(7);
-	cr_assert_eq(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
-	prints("{\"token\":\"t\"}");
-	struct exec *exec = open_exec(30 * SECOND);
-	shows(exec, proc_monotonic_ns(), "t");
-	exec_free(&exec);
-	cr_assert_eq(waitpid(child, &status, 0), child);
-	cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 7);
-}

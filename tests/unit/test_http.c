@@ -248,6 +248,21 @@ Test(http, refused_and_unknown_hosts_are_told_apart)
 	cr_assert(strstr(unknown.sentence, "name not found"), "%s", unknown.sentence);
 }
 
+Test(http, what_is_no_url_of_a_server_is_refused)
+{
+	static const char *const servers[] = {"https://", "https://h:65536", "https://h:x/y",
+		"https://[::1", "https://[h]:1", "https://[::1]x", "https://fd00::1:6443",
+		"https://a b", "https://a\n"};
+
+	for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++) {
+		struct kubeconfig with = {.server = (char *)servers[i], .tls = true};
+		struct http *other = NULL;
+
+		cr_assert_eq(http_new(&with, &other), ERR_CONFIG, "%s", servers[i]);
+		cr_assert(strstr(err_text(ERR_CONFIG), "is not a URL: "));
+	}
+}
+
 Test(http, tls_to_a_server_without_it_is_a_tls_error)
 {
 	char url[64];
