@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated API server: the behaviour of a real one as far as scenarios rely on it, and its faults."""
 
-import base64
 import json
 import socket
 import time
-from urllib.parse import quote
 
 import pytest
 
 from harness import PATIENCE
-from harness.simulator import event_summary, object_key
+from harness.simulator import object_key
 
 
 @pytest.fixture(autouse=True)
@@ -30,56 +28,12 @@ def pod(name, namespace="web", app="front", node="n1", phase="Running"):
     }
 
 
-def names(answer):
-    return [object_key(item) for item in answer.json["items"]]
-
-
-def continue_token(rv, start):
-    text = json.dumps({"v": "meta.k8s.io/v1", "rv": rv, "start": start}, separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
 def assert_status(answer, code, reason, message):
     status = answer.json
     assert (answer.status, status["kind"], status["code"]) == (code, "Status", code)
     assert status.get("reason", "") == reason
     assert message in status["message"]
     return status
-
-
-# ---- discovery -------------------------------------------------------------------------------------
-
-
-def test_discovery_is_served_in_both_forms(simulator):
-    assert simulator.get("/api").json["versions"] == ["v1"]
-    groups = simulator.get("/apis").json["groups"]
-    assert [g["name"] for g in groups] == ["apps", "rbac.authorization.k8s.io", "example.com"]
-    assert groups[0]["preferredVersion"] == {"groupVersion": "apps/v1", "version": "v1"}
-    core = {r["name"]: r for r in simulator.get("/api/v1").json["resources"]}
-    assert (core["pods"]["shortNames"], core["pods"]["kind"], core["pods"]["namespaced"]) == (["po"], "Pod", True)
-    assert core["pods"]["categories"] == ["all"] and not core["nodes"]["namespaced"]
-    assert core["pods/status"]["verbs"] == ["get", "patch", "update"] and "secrets/status" not in core
-    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
-    for path, group in (("/api", None), ("/apis", "apps")):
-        answer = simulator.get(path, Accept=accept)
-        assert answer.headers["Content-Type"] == "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-        assert answer.json["kind"] == "APIGroupDiscoveryList"
-        assert answer.json["items"][0]["metadata"].get("name") == group
-    resource = answer.json["items"][0]["versions"][0]["resources"][0]
-    assert (resource["resource"], resource["scope"], resource["shortNames"]) == ("deployments", "Namespaced", ["deploy"])
-    simulator.settings(aggregated=0)
-    assert simulator.get("/apis", Accept=accept).json["kind"] == "APIGroupList"
-
-
-def test_get_from_the_future_is_refused(simulator):
-    """A real server also refuses it for a missing name."""
-    simulator.settings(futureWaitMs=50)
-    simulator.put("pods", pod("a"))
-    for name in ("a", "none"):
-        answer = simulator.get(f"/api/v1/namespaces/web/pods/{name}?resourceVersion=100000")
-        status = assert_status(answer, 504, "Timeout", "Too large resource version: 100000")
-        assert status["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
-    assert simulator.get(f"/api/v1/namespaces/web/pods/a?resourceVersion={simulator.rv}").status == 200
 
 
 # ---- objects ---------------------------------------------------------------------------------------
@@ -93,19 +47,6 @@ def test_objects_keep_their_bytes(simulator):
     assert spec in simulator.truth_text("widgets")
     simulator.put("configmaps", '{"metadata":{"name":"c","namespace":"d"},' + spec + "}")
     assert spec in simulator.get("/api/v1/configmaps").body
-
-
-def test_server_fields_are_given_once(simulator):
-    first = simulator.put("pods", pod("a"))
-    one = simulator.truth("pods")["web/a"]["metadata"]
-    assert one["resourceVersion"] == first and one["uid"] and one["creationTimestamp"]
-    second = simulator.patch("pods", "web/a", {"metadata": {"labels": {"app": None, "x": "y"}}})
-    two = simulator.truth("pods")["web/a"]["metadata"]
-    assert int(second) == int(first) + 1 and two["resourceVersion"] == second
-    assert (two["uid"], two["creationTimestamp"], two["labels"]) == (one["uid"], one["creationTimestamp"], {"x": "y"})
-    simulator.delete("pods", "web/a")
-    simulator.put("pods", pod("a"))
-    assert simulator.truth("pods")["web/a"]["metadata"]["uid"] != one["uid"]
 
 
 def test_built_in_items_have_no_type_and_custom_ones_do(simulator):
@@ -147,43 +88,7 @@ def test_the_mix_has_every_state_size_and_kind_of_name(simulator):
     assert max(map(len, simulator.truth("clusterroles.rbac.authorization.k8s.io"))) == 700
 
 
-def test_the_mix_is_the_same_for_a_seed(workspace):
-    """Also the members of metadata are in the API server's order: custom resources have them sorted."""
-    given = ("uid", "resourceVersion")
-
-    def made(*options):
-        simulator = workspace.simulator(*options)
-        for resource in MIXED:
-            simulator.create(resource, 12)
-        return {r: [{**o, "metadata": {k: v for k, v in o["metadata"].items() if k not in given}}
-                    for o in simulator.truth(r).values() if not o["metadata"]["name"].startswith(("kube-", "default"))] for r in MIXED}
-
-    first = made()
-    assert first == made("--seed", "1") and first["pods"] != made("--seed", "2")["pods"]
-    for widget in first["widgets.example.com"]:
-        assert list(widget["metadata"]) == sorted(widget["metadata"])
-
-
-def test_objects_with_odd_names_are_found_listed_in_pages_and_missed(simulator):
-    roles = "clusterroles.rbac.authorization.k8s.io"
-    simulator.create(roles, 20)
-    truth = simulator.truth(roles)
-    for name in truth:
-        assert simulator.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/" + quote(name)).json["metadata"]["name"] == name
-    pages = read_pages(simulator, "/apis/rbac.authorization.k8s.io/v1/clusterroles", 1)
-    assert [p["items"][0]["metadata"]["name"] for p in pages] == sorted(truth, key=str.encode)
-    missed = simulator.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/" + quote('no "such" R&D'))
-    assert missed.status == 404 and missed.json["details"]["name"] == 'no "such" R&D'
-
-
 # ---- list ------------------------------------------------------------------------------------------
-
-
-def test_list_is_in_key_order(simulator):
-    simulator.put("pods", [pod("x", "a"), pod("x", "a-b"), pod("b", "z"), pod("a", "z")])
-    assert names(simulator.get("/api/v1/pods")) == ["a-b/x", "a/x", "z/a", "z/b"]
-    assert names(simulator.get("/api/v1/namespaces/a/pods")) == ["a/x"]
-    assert simulator.get("/api/v1/namespaces/none/pods").json["items"] == []
 
 
 def read_pages(simulator, target, limit, between=lambda: None):
@@ -213,32 +118,6 @@ def test_pages_show_one_state(simulator):
     assert len({p["metadata"]["resourceVersion"] for p in pages}) == 1
     seen = {object_key(o): {"kind": "Pod", "apiVersion": "v1", **o} for p in pages for o in p["items"]}
     assert seen == truth
-
-
-def test_pages_of_a_namespace_and_of_a_selection(simulator):
-    simulator.create("pods", 40, namespaces=4)
-    one = read_pages(simulator, "/api/v1/namespaces/ns-1/pods", 3)
-    assert [len(p["items"]) for p in one] == [3, 3, 3, 1]
-    answer = simulator.get("/api/v1/pods?limit=5&labelSelector=tier%3Dback")
-    assert len(answer.json["items"]) == 5
-    assert "remainingItemCount" not in answer.json["metadata"] and answer.json["metadata"]["continue"]
-
-
-def test_limit_is_ignored_at_version_0(simulator):
-    simulator.create("pods", 12)
-    listed = simulator.get("/api/v1/pods?limit=5&resourceVersion=0").json
-    assert len(listed["items"]) == 12 and "continue" not in listed["metadata"]
-
-
-def test_lists_of_exact_and_not_older_versions(simulator):
-    old = simulator.put("pods", pod("a"))
-    simulator.put("pods", pod("b"))
-    exact = simulator.get(f"/api/v1/pods?resourceVersion={old}&resourceVersionMatch=Exact")
-    assert (names(exact), exact.json["metadata"]["resourceVersion"]) == (["web/a"], old)
-    assert names(simulator.get(f"/api/v1/pods?resourceVersion={old}&limit=5")) == ["web/a"]
-    for match in ("", "&resourceVersionMatch=NotOlderThan"):
-        newer = simulator.get(f"/api/v1/pods?resourceVersion={old}{match}")
-        assert (names(newer), newer.json["metadata"]["resourceVersion"]) == (["web/a", "web/b"], simulator.rv)
 
 
 def test_compaction_expires_tokens_and_old_versions(simulator):
@@ -277,59 +156,6 @@ def test_a_cache_learns_versions_of_other_resources_when_it_is_asked(simulator):
     assert simulator.get("/api/v1/pods?resourceVersion=0").json["metadata"]["resourceVersion"] == str(rv)
 
 
-def test_lists_apply_label_and_field_selectors(simulator):
-    simulator.put("pods", [pod("a"), pod("b", app="back", node="n2"), pod("c", "shop", phase="Failed")])
-    for query, expected in {
-        "labelSelector=app%3Dfront": ["shop/c", "web/a"],
-        "labelSelector=app+in+(back,x)": ["web/b"],
-        "labelSelector=!app": [],
-        "fieldSelector=spec.nodeName%3Dn2": ["web/b"],
-        "fieldSelector=status.phase!%3DRunning": ["shop/c"],
-        "fieldSelector=metadata.name%3Da": ["web/a"],
-        "fieldSelector=metadata.namespace%3Dshop": ["shop/c"],
-        "labelSelector=app%3Dfront&fieldSelector=metadata.namespace%3Dweb": ["web/a"],
-    }.items():
-        assert names(simulator.get(f"/api/v1/pods?{query}")) == expected, query
-
-
-@pytest.mark.parametrize(
-    "target, code, reason, message",
-    [
-        ("/api/v1/namespaces/web/pods/nope", 404, "NotFound", 'pods "nope" not found'),
-        ("/apis/apps/v1/namespaces/web/deployments/x", 404, "NotFound", 'deployments.apps "x" not found'),
-        ("/api/v1/nothings", 404, "NotFound", "the server could not find the requested resource"),
-        ("/api/v1/namespaces/web/nodes", 404, "NotFound", "the server could not find"),
-        ("/api/v1/pods?labelSelector=a%3D%3D%3Db!", 400, "BadRequest", "unable to parse requirement: found '=', expected: identifier"),
-        ("/api/v1/pods?fieldSelector=spec.none%3Dx", 400, "BadRequest", "field label not supported: spec.none"),
-        ("/apis/apps/v1/deployments?fieldSelector=a%3Db", 400, "BadRequest", '"a" is not a known field selector: only'),
-        ("/api/v1/pods?limit=abc", 400, "BadRequest", 'strconv.ParseInt: parsing "abc": invalid syntax'),
-        ("/api/v1/pods?limit=5&continue=abc", 400, "BadRequest", "invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"),
-        ("/api/v1/pods?resourceVersion=x", 400, "BadRequest", "invalid resource version: resourceVersion"),
-        ("/api/v1/pods?watch=1&resourceVersion=x", 500, "", "resourceVersion: Invalid value"),
-        ("/api/v1/pods?resourceVersionMatch=Exact", 422, "Invalid", "is forbidden unless resourceVersion is provided"),
-        ("/api/v1/pods?resourceVersion=0&resourceVersionMatch=Exact", 422, "Invalid", 'forbidden for resourceVersion "0"'),
-        ("/api/v1/pods?sendInitialEvents=true", 422, "Invalid", "sendInitialEvents is forbidden for list"),
-        ("/api/v1/pods?watch=1&sendInitialEvents=true", 422, "Invalid", "requires setting resourceVersionMatch to NotOlderThan"),
-        ("/api/v1/pods?watch=1&resourceVersionMatch=NotOlderThan", 422, "Invalid", "unless sendInitialEvents is provided"),
-    ],
-)
-def test_bad_request_is_refused_as_upstream_does(simulator, target, code, reason, message):
-    assert_status(simulator.get(target), code, reason, message)
-
-
-def test_unusable_accept_and_unknown_group_are_refused(simulator):
-    assert_status(simulator.get("/api/v1/pods", Accept="text/html"), 406, "NotAcceptable", "406: Not Acceptable\n\nAvailable representations: application/json")
-    answer = simulator.get("/apis/none.example/v1/things")
-    assert (answer.status, answer.body) == (404, "404 page not found\n")
-    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
-
-
-def test_start_key_of_a_token_need_not_exist(simulator):
-    simulator.put("pods", [pod("a"), pod("c")])
-    token = continue_token(int(simulator.rv), "web/b\0")
-    assert names(simulator.get(f"/api/v1/pods?continue={token}")) == ["web/c"]
-
-
 # ---- watch -----------------------------------------------------------------------------------------
 
 
@@ -341,27 +167,6 @@ def test_watch_sends_every_change_after_a_version(simulator):
         changed = simulator.patch("pods", "web/a", {"spec": {"x": 1}})
         gone = simulator.delete("pods", "web/b")
         assert watch.take(2) == [("MODIFIED", "web/a", changed), ("DELETED", "web/b", gone)]
-
-
-def test_watch_of_a_selection_sees_objects_come_and_go(simulator):
-    simulator.put("pods", [pod("a"), pod("b", app="back")])
-    target = f"/api/v1/pods?watch=1&resourceVersion={simulator.rv}&labelSelector=app%3Dfront"
-    with simulator.watch(target) as watch:
-        came = simulator.patch("pods", "web/b", {"metadata": {"labels": {"app": "front"}}})
-        left = simulator.patch("pods", "web/a", {"metadata": {"labels": {"app": "other"}}})
-        simulator.patch("pods", "web/a", {"spec": {"y": 2}})
-        changed = simulator.patch("pods", "web/b", {"spec": {"y": 2}})
-        events = [next(watch) for _ in range(3)]
-    assert [event_summary(e) for e in events] == [
-        ("ADDED", "web/b", came), ("DELETED", "web/a", left), ("MODIFIED", "web/b", changed)]
-    assert events[1]["object"]["metadata"]["labels"] == {"app": "front"}
-
-
-def test_watch_ends_after_timeout_seconds(simulator):
-    begun = time.monotonic()
-    answer = simulator.get(f"/api/v1/pods?watch=1&resourceVersion={simulator.rv}&timeoutSeconds=1")
-    assert (answer.status, answer.body) == (200, "")
-    assert 0.9 < time.monotonic() - begun < 5 * PATIENCE
 
 
 def test_bookmarks_on_demand_and_by_time(simulator):
@@ -399,22 +204,6 @@ def test_compaction_leaves_open_watches_alone(simulator):
         assert watch.take(21)[-1] == ("ADDED", "web/z", rv)
 
 
-def test_history_is_bounded_and_memory_goes(simulator):
-    simulator.settings(history=100)
-    simulator.create("pods", 10)
-    for _ in range(50):
-        simulator.touch("pods")
-    assert simulator.counters("pods")["history"] <= 100
-    assert simulator.get("/api/v1/pods?watch=1&resourceVersion=5").events[0]["object"]["code"] == 410
-
-
-def test_watch_from_the_future_waits(simulator):
-    future = int(simulator.rv) + 2
-    with simulator.watch(f"/api/v1/pods?watch=1&resourceVersion={future}") as watch:
-        simulator.put("pods", [pod("a"), pod("b"), pod("c")])
-        assert watch.take(1) == [("ADDED", "web/c", str(future + 1))]
-
-
 def test_watch_list_ends_the_initial_state_with_a_bookmark(simulator):
     simulator.put("pods", [pod("b"), pod("a")])
     rv = simulator.rv
@@ -433,18 +222,6 @@ def test_watch_list_can_be_switched_off(simulator):
     simulator.settings(watchList=0)
     answer = simulator.get(f"/api/v1/pods?{WATCH_LIST}")
     assert_status(answer, 422, "Invalid", "unless the WatchList feature gate is enabled")
-
-
-def test_watch_list_from_the_future_gets_its_error_in_the_stream(simulator):
-    simulator.settings(futureWaitMs=50)
-    events = simulator.get(f"/api/v1/pods?{WATCH_LIST}&resourceVersion=99999").events
-    assert events[0]["object"]["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
-
-
-def test_watch_without_version_begins_with_everything(simulator):
-    simulator.put("pods", [pod("a"), pod("b")])
-    events = simulator.get("/api/v1/pods?watch=True&timeoutSeconds=1").events
-    assert [event_summary(e)[:2] for e in events] == [("ADDED", "web/a"), ("ADDED", "web/b")]
 
 
 # ---- faults and accidents --------------------------------------------------------------------------

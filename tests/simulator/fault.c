@@ -5,6 +5,8 @@
 #include <regex.h>
 
 #include "common/cleanup.h"
+#include "common/err.h"
+#include "common/text/decimal.h"
 #include "tests/simulator/jsontext.h"
 #include "tests/simulator/memory.h"
 
@@ -38,17 +40,11 @@ struct faults *faults_new(struct world *world)
 
 static int64_t fault_rule_number(struct bytes rule, const char *key, int64_t missing)
 {
-	struct bytes text = jsontext_get(rule, key);
-	int64_t n = 0;
+	uint64_t n;
+	int r = decimal_parse(jsontext_get(rule, key), INT64_MAX, &n);
 
-	for (size_t i = 0; i < text.size; i++) {
-		char c = ((const char *)text.data)[i];
-
-		if (c < '0' || c > '9' || n > INT64_MAX / 10 - 1)
-			return missing;
-		n = n * 10 + (c - '0');
-	}
-	return text.size ? n : missing;
+	err_ignore(r, "it has no such number");
+	return r < 0 ? missing : (int64_t)n;
 }
 
 static bool fault_rule_flag(struct bytes rule, const char *key)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Generated objects: the N-th one of a kind is the same in every run. Without a size they are a
- * lifelike mix (lifelike.h). With one they are alike: pods with an owner, eight labels, probes,
- * env, volumes and conditions, the others small.
+ * lifelike mix (lifelike.h). With one they are alike: pods with a long environment, the others
+ * small.
  */
 #ifndef SIMULATOR_GENERATE_H
 #define SIMULATOR_GENERATE_H

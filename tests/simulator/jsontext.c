@@ -2,6 +2,7 @@
 #include "tests/simulator/jsontext.h"
 
 #include "common/cleanup.h"
+#include "common/value/json.h"
 #include "tests/simulator/memory.h"
 
 static char jsontext_at(struct bytes text, size_t pos)
@@ -146,78 +147,20 @@ bool jsontext_single(struct bytes text, struct bytes *ret_value)
 	return end > begin && jsontext_skip_blanks(text, end) == text.size;
 }
 
-static int jsontext_hex_digit(char c)
-{
-	const char *digits = "0123456789abcdef", *found = c ? strchr(digits, c | 0x20) : NULL;
-
-	return found ? (int)(found - digits) : 0;
-}
-
-static void jsontext_put_utf8(struct buf *out, uint32_t c)
-{
-	if (c < 0x80) {
-		buf_byte(out, (uint8_t)c);
-		return;
-	}
-	if (c < 0x800) {
-		buf_byte(out, (uint8_t)(0xc0 | c >> 6));
-	} else if (c < 0x10000) {
-		buf_byte(out, (uint8_t)(0xe0 | c >> 12));
-		buf_byte(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-	} else {
-		buf_byte(out, (uint8_t)(0xf0 | c >> 18));
-		buf_byte(out, (uint8_t)(0x80 | (c >> 12 & 0x3f)));
-		buf_byte(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-	}
-	buf_byte(out, (uint8_t)(0x80 | (c & 0x3f)));
-}
-
-/* Decodes \uXXXX; POS is at the u. */
-static uint32_t jsontext_code_unit(struct bytes text, size_t pos)
-{
-	uint32_t c = 0;
-
-	for (size_t i = 1; i <= 4; i++)
-		c = c << 4 | (uint32_t)jsontext_hex_digit(jsontext_at(text, pos + i));
-	return c;
-}
-
-/* Appends the character of an escape; POS is after the backslash. Returns the position after the
- * escape. */
-static size_t jsontext_unescape_one(struct bytes text, size_t pos, struct buf *out)
-{
-	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
-	char c = jsontext_at(text, pos);
-	const char *simple = c ? strchr(from, c) : NULL;
-
-	if (c == 'u') {
-		uint32_t unit = jsontext_code_unit(text, pos);
-
-		pos += 5;
-		if (unit >= 0xd800 && unit < 0xdc00 && jsontext_at(text, pos) == '\\') {
-			unit = 0x10000 + ((unit - 0xd800) << 10) +
-			       (jsontext_code_unit(text, pos + 1) & 0x3ff);
-			pos += 6;
-		}
-		jsontext_put_utf8(out, unit);
-		return pos;
-	}
-	buf_byte(out, (uint8_t)(simple ? to[simple - from] : c));
-	return pos + 1;
-}
-
 void jsontext_unescape(struct bytes value, struct buf *out)
 {
-	if (jsontext_at(value, 0) != '"') {
+	size_t size;
+
+	if (value.size < 2 || jsontext_at(value, 0) != '"') {
 		buf_bytes_put(out, value);
 		return;
 	}
-	for (size_t pos = 1; pos + 1 < value.size;) {
-		if (jsontext_at(value, pos) == '\\')
-			pos = jsontext_unescape_one(value, pos + 1, out);
-		else
-			buf_byte(out, (uint8_t)jsontext_at(value, pos++));
-	}
+	struct bytes raw = jsontext_slice(value, 1, value.size - 1);
+	uint8_t *room = memory_take(raw.size + 1);
+
+	if (json_unescape(raw, room, raw.size, &size)) /* else malformed: it matches nothing */
+		buf_put(out, room, size);
+	free(room);
 }
 
 char *jsontext_dup(struct bytes value)

@@ -4,6 +4,8 @@
 #include <strings.h>
 
 #include "common/cleanup.h"
+#include "common/err.h"
+#include "common/text/decimal.h"
 #include "tests/simulator/status.h"
 
 /* As kube-apiserver: only an absent parameter, 0 and false are false; an empty value is true. */
@@ -23,23 +25,15 @@ static enum rv_match list_options_read_match(const char *text)
 		return RV_MATCH_UNSET;
 	if (!strcmp(text, "Exact"))
 		return RV_MATCH_EXACT;
-	return strcmp(text, "NotOlderThan") ? RV_MATCH_OTHER : RV_MATCH_NOT_OLDER;
+	return strcmp(text, "NotOlderThan") ? RV_MATCH_UNSET : RV_MATCH_NOT_OLDER;
 }
 
-/* Parses TEXT as a decimal number of at most MAX. */
 static bool list_options_read_number(const char *text, uint64_t max, uint64_t *ret_number)
 {
-	uint64_t number = 0;
+	int r = decimal_parse(bytes_str(text), max, ret_number);
 
-	for (const char *p = text; *p; p++) {
-		uint64_t digit = (uint64_t)(*p - '0');
-
-		if (*p < '0' || *p > '9' || number > (max - digit) / 10)
-			return false;
-		number = number * 10 + digit;
-	}
-	*ret_number = number;
-	return *text != '\0';
+	err_ignore(r, "the answer says it");
+	return r == 0;
 }
 
 static bool list_options_read_int(const struct http_request *request, const char *name,
@@ -61,58 +55,41 @@ static bool list_options_read_int(const struct http_request *request, const char
 
 /* ---- validation --------------------------------------------------------- */
 
-#define MATCH_FIELD   "resourceVersionMatch: "
-#define INITIAL_FIELD "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for "
-
-/* Returns the first reason to refuse a list; NULL: there is none. */
-static const char *list_options_check_list(const struct list_options *options)
+/* Returns why kube-apiserver would refuse the options; NULL: it would not. Of its rules these
+ * matter to a client that asks for no nonsense. */
+static const char *list_options_fault(const struct list_options *options, bool watch_list)
 {
-	if (options->initial_events_set)
-		return INITIAL_FIELD "list";
-	if (options->match == RV_MATCH_UNSET)
-		return NULL;
-	if (!*options->rv_text)
-		return MATCH_FIELD "Forbidden: resourceVersionMatch is forbidden unless "
-				   "resourceVersion is provided";
-	if (*options->token)
-		return MATCH_FIELD "Forbidden: resourceVersionMatch is forbidden when continue is "
-				   "provided";
-	if (options->match == RV_MATCH_OTHER)
-		return MATCH_FIELD "Unsupported value";
-	if (options->match == RV_MATCH_EXACT && !strcmp(options->rv_text, "0"))
-		return MATCH_FIELD "Forbidden: resourceVersionMatch \"exact\" is forbidden for "
-				   "resourceVersion \"0\"";
+	bool not_older = options->match == RV_MATCH_NOT_OLDER;
+
+	if (!options->watch && options->initial_events_set)
+		return "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list";
+	if (!options->watch && options->match != RV_MATCH_UNSET && !*options->rv_text)
+		return "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless "
+		       "resourceVersion is provided";
+	if (options->watch && options->initial_events_set && !watch_list)
+		return "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch "
+		       "unless the WatchList feature gate is enabled";
+	if (options->watch && options->initial_events_set && !not_older)
+		return "resourceVersionMatch: Forbidden: sendInitialEvents requires setting "
+		       "resourceVersionMatch to NotOlderThan";
+	if (options->watch && !options->initial_events_set && not_older)
+		return "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for "
+		       "watch unless sendInitialEvents is provided";
 	return NULL;
-}
-
-static const char *list_options_check_watch(const struct list_options *options, bool watch_list)
-{
-	if (options->initial_events_set && !watch_list)
-		return INITIAL_FIELD "watch unless the WatchList feature gate is enabled";
-	if (options->initial_events_set && options->match != RV_MATCH_NOT_OLDER)
-		return MATCH_FIELD "Forbidden: sendInitialEvents requires setting "
-				   "resourceVersionMatch to NotOlderThan";
-	if (options->match == RV_MATCH_UNSET)
-		return NULL;
-	if (!options->initial_events_set)
-		return MATCH_FIELD "Forbidden: resourceVersionMatch is forbidden for watch unless "
-				   "sendInitialEvents is provided";
-	return *options->token ? MATCH_FIELD "Forbidden: resourceVersionMatch is forbidden when "
-					     "continue is provided"
-			       : NULL;
 }
 
 static bool list_options_validate(
 	const struct list_options *options, bool watch_list, struct http_answer *answer)
 {
-	static const struct status status = {.code = 422, .reason = "Invalid"};
-	const char *wrong = options->watch ? list_options_check_watch(options, watch_list)
-					   : list_options_check_list(options);
+	static const struct status status = {.code = 422,
+		.reason = "Invalid",
+		.details = "{\"group\":\"meta.k8s.io\",\"kind\":\"ListOptions\"}"};
+	const char *fault = list_options_fault(options, watch_list);
 
-	if (wrong)
+	if (fault)
 		status_answer(
-			answer, &status, "ListOptions.meta.k8s.io \"\" is invalid: %s", wrong);
-	return !wrong;
+			answer, &status, "ListOptions.meta.k8s.io \"\" is invalid: %s", fault);
+	return !fault;
 }
 
 /* ---- decoding ----------------------------------------------------------- */

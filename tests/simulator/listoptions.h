@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ListOptions, the query parameters of list and watch: decoding, defaults, and validation with the
- * texts of kube-apiserver (docs/protocol.md 3).
+ * ListOptions, the query parameters of list and watch: decoding, defaults, and the
+ * refusals of kube-apiserver (docs/protocol.md 3).
  */
 #ifndef SIMULATOR_LISTOPTIONS_H
 #define SIMULATOR_LISTOPTIONS_H
 
 #include "tests/simulator/http.h"
 
-enum rv_match { RV_MATCH_UNSET, RV_MATCH_EXACT, RV_MATCH_NOT_OLDER, RV_MATCH_OTHER };
+enum rv_match { RV_MATCH_UNSET, RV_MATCH_EXACT, RV_MATCH_NOT_OLDER };
 
 struct list_options {
 	const char *labels; /* these borrow from the request; "" when absent */
