@@ -14,7 +14,6 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "common/text/base64.h"
-#include "reflector/net/exec.h"
 #include "reflector/net/small_file.h"
 
 #define CREDENTIAL_MAGIC 0x43524544u
@@ -162,107 +161,71 @@ int credential_ready(struct credential *credential, uint64_t now_ns)
 
 	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
 	r = exec ? exec_renew(exec, now_ns, proc_realtime_ns()) : 0;
-	if (r || !exec || exec_version(exec) == credential->version)
+	if (r || !exec || exec->version == credential->version)
 		return r;
-	r = certificates_show(credential->certificates, exec_credentials(exec)->certificate,
-		exec_credentials(exec)->key);
+	r = certificates_show(
+		credential->certificates, exec->credential.certificate, exec->credential.key);
 	if (!r)
-		credential->version = exec_version(exec);
+		credential->version = exec->version;
 	return r;
 }
 
-bool credential_is_running(const struct credential *credential)
+struct exec *credential_exec(const struct credential *credential)
 {
 	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
-	return credential->exec && exec_is_running(credential->exec);
-}
-
-int credential_fd(const struct credential *credential)
-{
-	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
-	return credential->exec ? exec_fd(credential->exec) : -1;
-}
-
-const char *credential_awaited(const struct credential *credential, uint64_t *ret_since_ns)
-{
-	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
-	return credential->exec && exec_is_awaited(credential->exec, ret_since_ns)
-		       ? credential->config->exec.command
-		       : NULL;
+	return credential->exec;
 }
 
 /* ---- headers ------------------------------------------------------------ */
 
-struct header_sink {
-	credential_header_fn *put;
-	void *arg;
-	struct buf line;
-	int result;
-};
-
-/* Passes the composed line on and empties it. */
-static void header_sink_flush(struct header_sink *sink)
+static void credential_put(struct buf *lines, const char *name, const char *value)
 {
-	if (!sink->result)
-		sink->result = buf_error(&sink->line);
-	if (!sink->result)
-		sink->result = sink->put(sink->arg, buf_cstr(&sink->line));
-	buf_reset(&sink->line);
+	buf_str(lines, name);
+	buf_str(lines, value);
+	buf_byte(lines, '\0');
 }
 
-static void header_sink_put(struct header_sink *sink, const char *name, const char *value)
-{
-	buf_str(&sink->line, name);
-	buf_str(&sink->line, value);
-	header_sink_flush(sink);
-}
-
-int credential_headers(
-	struct credential *credential, uint64_t now_ns, credential_header_fn *put, void *arg)
+int credential_headers(struct credential *credential, uint64_t now_ns, struct buf *lines)
 {
 	const struct kubeconfig *config = credential->config;
 	const struct kubeconfig_impersonation *as = &config->impersonate;
-	struct header_sink sink = {.put = put, .arg = arg, .line = BUF_SECRET};
 	CLEANUP(buf_release) struct buf pair = BUF_SECRET;
 
 	CHECK_OBJ(credential, CREDENTIAL_MAGIC);
 	credential_renew_token(credential, now_ns);
 	const char *token = credential->token  ? credential->token
-			    : credential->exec ? exec_credentials(credential->exec)->token
+			    : credential->exec ? credential->exec->credential.token
 					       : config->token;
 
 	if (token) {
-		header_sink_put(&sink, "Authorization: Bearer ", token);
+		credential_put(lines, "Authorization: Bearer ", token);
 	} else if (config->username) {
 		buf_str(&pair, config->username);
 		buf_byte(&pair, ':');
 		buf_str(&pair, config->password ? config->password : "");
-		buf_str(&sink.line, "Authorization: Basic ");
-		base64_put(buf_bytes(&pair), &sink.line);
-		if (!sink.result)
-			sink.result = buf_error(&pair);
-		header_sink_flush(&sink);
+		buf_str(lines, "Authorization: Basic ");
+		base64_put(buf_bytes(&pair), lines);
+		buf_byte(lines, '\0');
 	}
 	if (as->user)
-		header_sink_put(&sink, "Impersonate-User: ", as->user);
+		credential_put(lines, "Impersonate-User: ", as->user);
 	if (as->user && as->uid)
-		header_sink_put(&sink, "Impersonate-Uid: ", as->uid);
+		credential_put(lines, "Impersonate-Uid: ", as->uid);
 	for (size_t i = 0; as->user && i < as->groups.n; i++)
-		header_sink_put(&sink, "Impersonate-Group: ", as->groups.at[i]);
+		credential_put(lines, "Impersonate-Group: ", as->groups.at[i]);
 	for (size_t i = 0; as->user && i < as->extras.n; i += 2) {
-		buf_str(&sink.line, "Impersonate-Extra-");
+		buf_str(lines, "Impersonate-Extra-");
 		/* Other bytes are escaped. Capitals are not, as in client-go, although header names
 		 * lose their case. */
 		for (const char *key = as->extras.at[i]; *key; key++) {
 			unsigned char c = (unsigned char)*key;
 
 			if (isalnum(c) || strchr("!#$&'*+-.^_`|~", c))
-				buf_byte(&sink.line, c);
+				buf_byte(lines, c);
 			else
-				buf_printf(&sink.line, "%%%02X", c);
+				buf_printf(lines, "%%%02X", c);
 		}
-		header_sink_put(&sink, ": ", as->extras.at[i + 1]);
+		credential_put(lines, ": ", as->extras.at[i + 1]);
 	}
-	buf_release(&sink.line);
-	return sink.result;
+	return buf_error(&pair) < 0 ? buf_error(&pair) : buf_error(lines);
 }

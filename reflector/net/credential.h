@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "reflector/net/certificates.h"
+#include "reflector/net/exec.h"
 #include "reflector/net/kubeconfig.h"
 
 struct credential;
@@ -27,21 +28,13 @@ void credential_free(struct credential **credential);
 /* Checks whether there are credentials; starts the exec plugin if it is needed. Call it before
  * credential_headers(). Returns: 0; AGAIN while the plugin runs; ERR_CREDENTIALS, -ENOMEM. */
 int credential_ready(struct credential *credential, uint64_t now_ns);
-/* Returns: whether the plugin runs. Then the caller calls credential_ready() when credential_fd()
- * is readable (-1: nothing to poll), and every PLUGIN_POLL_MS. */
-bool credential_is_running(const struct credential *credential);
-int credential_fd(const struct credential *credential);
-/* Returns the exec plugin's command while requests wait for it, and since when (monotonic);
- * NULL: none do. */
-const char *credential_awaited(const struct credential *credential, uint64_t *ret_since_ns);
+/* Returns the exec plugin, NULL: none. While it runs the caller calls credential_ready() when its
+ * output is readable, and every PLUGIN_POLL_MS. */
+struct exec *credential_exec(const struct credential *credential);
 
-/* Takes one header, "Name: value"; LINE is borrowed. A negative result stops. */
-typedef int credential_header_fn(void *arg, const char *line);
-
-/* Calls PUT for each header of a request sent at NOW_NS (monotonic). Returns: 0, a negative result
- * of PUT, -ENOMEM. */
-int credential_headers(
-	struct credential *credential, uint64_t now_ns, credential_header_fn *put, void *arg);
+/* Appends the headers of a request sent at NOW_NS (monotonic), "Name: value", each with a NUL after
+ * it. Returns: 0, -ENOMEM. */
+int credential_headers(struct credential *credential, uint64_t now_ns, struct buf *lines);
 
 /* Returns: the version of the credentials; it changes with them. */
 unsigned credential_version(const struct credential *credential);

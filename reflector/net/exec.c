@@ -17,28 +17,6 @@
 /* a 401 to credentials older than this is not the plugin's fault */
 #define YOUNG (60 * SECOND_NS)
 
-struct exec {
-	uint32_t magic;
-	const struct kubeconfig *config;
-	uint64_t limit_ns;
-	struct plugin *plugin; /* NULL: none runs */
-	uint64_t started_ns;   /* monotonic; it may run for limit_ns */
-	bool awaited;          /* by requests, which have no credentials */
-
-	bool has; /* credential is set */
-	bool refused;
-	struct exec_credential credential;
-	unsigned version;
-	uint64_t taken_ns; /* monotonic */
-	uint64_t life_ns;  /* how long they were valid when they came */
-	uint64_t renew_ns; /* wall clock: when to renew them */
-
-	int failed; /* error of the last run; 0: it gave credentials */
-	char sentence[ERR_TEXT_MAX];
-	unsigned useless_runs; /* in a row */
-	uint64_t pause_ns;     /* monotonic: no run before this */
-};
-
 static uint64_t exec_pause(unsigned useless_runs)
 {
 	uint64_t pause = useless_runs ? SECOND_NS << (useless_runs < 6 ? useless_runs - 1 : 5) : 0;
@@ -138,37 +116,6 @@ void exec_refused(struct exec *exec, unsigned version)
 }
 
 /* ---- the whole ---------------------------------------------------------- */
-
-const struct exec_credential *exec_credentials(const struct exec *exec)
-{
-	CHECK_OBJ(exec, EXEC_MAGIC);
-	return &exec->credential;
-}
-
-unsigned exec_version(const struct exec *exec)
-{
-	CHECK_OBJ(exec, EXEC_MAGIC);
-	return exec->version;
-}
-
-bool exec_is_running(const struct exec *exec)
-{
-	CHECK_OBJ(exec, EXEC_MAGIC);
-	return exec->plugin != NULL;
-}
-
-bool exec_is_awaited(const struct exec *exec, uint64_t *ret_since_ns)
-{
-	CHECK_OBJ(exec, EXEC_MAGIC);
-	*ret_since_ns = exec->started_ns;
-	return exec->awaited;
-}
-
-int exec_fd(const struct exec *exec)
-{
-	CHECK_OBJ(exec, EXEC_MAGIC);
-	return exec->plugin ? plugin_fd(exec->plugin) : -1;
-}
 
 int exec_new(const struct kubeconfig *config, uint64_t limit_ns, struct exec **ret_exec)
 {

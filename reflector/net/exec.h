@@ -6,7 +6,7 @@
  * the old ones.
  *
  *	r = exec_renew(exec, now, wall);
- *		0: use exec_credentials(); AGAIN: ask later; negative: there are none
+ *		0: use exec->credential; AGAIN: ask later; negative: there are none
  *
  * After a failure, or credentials refused at once, the plugin runs again after 1, 2, 4 .. 15 s.
  * Until then requests get its error, or the refused credentials. Credentials are kept in memory
@@ -18,11 +18,35 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/err.h"
 #include "reflector/net/exec_credential.h"
+#include "reflector/net/plugin.h"
 
 #define EXEC_LIMIT_NS (60ull * 1000 * 1000 * 1000) /* longest run */
 
-struct exec;
+/* Others read `credential` after exec_renew() returned 0, `version`, `plugin`, `awaited` and
+ * `started_ns`. */
+struct exec {
+	uint32_t magic;
+	const struct kubeconfig *config;
+	uint64_t limit_ns;
+	struct plugin *plugin; /* NULL: none runs */
+	uint64_t started_ns;   /* monotonic; it may run for limit_ns */
+	bool awaited;          /* by requests, which have no credentials */
+
+	bool has; /* credential is set */
+	bool refused;
+	struct exec_credential credential;
+	unsigned version;  /* changes with the credentials */
+	uint64_t taken_ns; /* monotonic */
+	uint64_t life_ns;  /* how long they were valid when they came */
+	uint64_t renew_ns; /* wall clock: when to renew them */
+
+	int failed; /* error of the last run; 0: it gave credentials */
+	char sentence[ERR_TEXT_MAX];
+	unsigned useless_runs; /* in a row */
+	uint64_t pause_ns;     /* monotonic: no run before this */
+};
 
 /* Borrows CONFIG; does not run the plugin yet. A run takes at most LIMIT_NS. Returns: 0,
  * -ENOMEM. */
@@ -31,23 +55,12 @@ int exec_new(const struct kubeconfig *config, uint64_t limit_ns, struct exec **r
 void exec_free(struct exec **exec);
 
 /* Collects the plugin's output and starts the plugin, as needed at NOW_NS (monotonic) and WALL_NS
- * (credentials expire by wall clock). The caller calls it before each request, when exec_fd() is
+ * (credentials expire by wall clock). The caller calls it before each request, when its output is
  * readable, and every PLUGIN_POLL_MS while the plugin runs. Returns: 0 when there are credentials,
  * AGAIN while requests wait for the plugin, ERR_CREDENTIALS, -ENOMEM. */
 int exec_renew(struct exec *exec, uint64_t now_ns, uint64_t wall_ns);
 
-/* Returns: the credentials, after exec_renew() returned 0 and until its next call. */
-const struct exec_credential *exec_credentials(const struct exec *exec);
-/* Returns: the version of the credentials; it changes with them. */
-unsigned exec_version(const struct exec *exec);
-
 /* Takes note of a 401 to credentials of VERSION. */
 void exec_refused(struct exec *exec, unsigned version);
-
-bool exec_is_running(const struct exec *exec);
-/* Returns whether requests wait for the plugin. RET_SINCE_NS: when it started (monotonic). */
-bool exec_is_awaited(const struct exec *exec, uint64_t *ret_since_ns);
-/* Returns: the descriptor to poll while the plugin runs; -1: none. */
-int exec_fd(const struct exec *exec);
 
 #endif

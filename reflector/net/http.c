@@ -13,7 +13,6 @@
 #include "common/err.h"
 #include "common/proc.h"
 #include "reflector/net/http_internal.h"
-#include "reflector/net/plugin.h"
 
 #define CONNECT_LIMIT_NS (10 * SECOND_NS)
 /* After a turn with less of a bulk answer http_poll() sleeps shortly. */
@@ -123,13 +122,21 @@ static void call_fail(struct http_call *call, int result)
 	call_end(call, result);
 }
 
+/* Returns the running exec plugin, NULL: none runs. */
+static const struct plugin *http_plugin(const struct http *http)
+{
+	const struct exec *exec = credential_exec(http->credential);
+
+	return exec ? exec->plugin : NULL;
+}
+
 /* Holds the limits of calls at their start while they wait for an exec plugin: its time is not the
  * server's. */
 static void http_hold_limits(struct http *http)
 {
-	uint64_t since_ns;
+	const struct exec *exec = credential_exec(http->credential);
 
-	if (!credential_awaited(http->credential, &since_ns))
+	if (!exec || !exec->awaited)
 		return;
 	for (struct http_call *call = http->calls[CALL_WAITING].first; call; call = call->next)
 		call->limit.start_ns = http->clock_ns;
@@ -289,7 +296,8 @@ static int http_sockets_wait(struct http *http, int timeout_ms, struct pollfd *f
 		timeout_ms = (int)timer_ms;
 	if (n_fds)
 		memcpy(&all[1], fds, n_fds * sizeof(*fds));
-	all[n_fds + 1] = (struct pollfd){.fd = credential_fd(http->credential), .events = POLLIN};
+	const struct plugin *plugin = http_plugin(http);
+	all[n_fds + 1] = (struct pollfd){.fd = plugin ? plugin_fd(plugin) : -1, .events = POLLIN};
 	if (poll(all, n_fds + 2, timeout_ms) < 0 && errno != EINTR)
 		return err_set(-errno, "waiting for the API server");
 	http_move_clock(http, (uint64_t)timeout_ms);
@@ -347,7 +355,7 @@ static int http_add_waiting(struct http *http)
 	bool one_by_one = http->config->tls && !http->http1;
 	int r;
 
-	if (!http_oldest_waiting(http) && !credential_is_running(http->credential))
+	if (!http_oldest_waiting(http) && !http_plugin(http))
 		return 0;
 	r = credential_ready(http->credential, proc_monotonic_ns());
 	for (struct http_call *call; r < 0 && (call = http_oldest_waiting(http));)
@@ -384,7 +392,7 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 	if (!r) {
 		int wait = http->calls[CALL_ENDED].first ? 0 : http_wait_ms(http, timeout_ms);
 
-		if (credential_is_running(http->credential) && wait > PLUGIN_POLL_MS)
+		if (http_plugin(http) && wait > PLUGIN_POLL_MS)
 			wait = PLUGIN_POLL_MS; /* the plugin's exit can't be polled */
 		/* A server writes a list in pieces of a few kB; waking for each would take half of
 		 * the time. So it sleeps for a moment, unless the last turn may have left bytes in
@@ -514,8 +522,12 @@ const char *http_server(const struct http *http)
 
 const char *http_awaited_plugin(const struct http *http, uint64_t *ret_since_ns)
 {
-	CHECK_OBJ(http, HTTP_MAGIC);
-	return credential_awaited(http->credential, ret_since_ns);
+	const struct exec *exec = credential_exec(http->credential);
+
+	if (!exec || !exec->awaited)
+		return NULL;
+	*ret_since_ns = exec->started_ns;
+	return http->config->exec.command;
 }
 
 struct bytes http_ca(struct http *http, uint64_t *ret_changes)

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
@@ -199,9 +200,8 @@ static int setup_on_close(void *arg, curl_socket_t fd)
 
 /* ---- options of a call -------------------------------------------------- */
 
-static int setup_add_header(void *arg, const char *line)
+static int setup_add_header(struct http_call *call, const char *line)
 {
-	struct http_call *call = arg;
 	struct curl_slist *list = curl_slist_append(call->headers, line);
 
 	if (!list)
@@ -255,32 +255,22 @@ static void setup_connection(struct setup *setup, struct http_call *call)
 
 int http_call_set_up(struct http_call *call, const struct http_request *request)
 {
-	AUTO_FREE char *accept = NULL, *known = NULL, *url = NULL;
+	CLEANUP(buf_release) struct buf accept = BUF_INIT, known = BUF_INIT, url = BUF_INIT;
 	struct setup setup = {.easy = call->easy};
-	int r;
 
-	if (asprintf(&accept, "Accept: %s",
-		    request->accept ? request->accept : "application/json") < 0) {
-		accept = NULL;
-		return err_set(-ENOMEM, "request headers");
-	}
-	r = setup_add_header(call, accept);
-	if (!r && request->etag && *request->etag) {
-		if (asprintf(&known, "If-None-Match: %s", request->etag) < 0) {
-			known = NULL;
-			return err_set(-ENOMEM, "request headers");
-		}
-		r = setup_add_header(call, known);
-	}
+	buf_printf(&accept, "Accept: %s", request->accept ? request->accept : "application/json");
+	buf_printf(&known, "If-None-Match: %s", request->etag ? request->etag : "");
+	buf_printf(&url, "%s%s", call->http->base, request->path);
+	if (buf_error(&accept) < 0 || buf_error(&known) < 0 || buf_error(&url) < 0)
+		return err_set(-ENOMEM, "request");
+	int r = setup_add_header(call, buf_cstr(&accept));
+	if (!r && request->etag && *request->etag)
+		r = setup_add_header(call, buf_cstr(&known));
 	if (!r && call->http->host_header)
 		r = setup_add_header(call, call->http->host_header);
 	if (r < 0)
 		return r;
-	if (asprintf(&url, "%s%s", call->http->base, request->path) < 0) {
-		url = NULL;
-		return err_set(-ENOMEM, "request");
-	}
-	SET(&setup, CURLOPT_URL, url);
+	SET(&setup, CURLOPT_URL, buf_cstr(&url));
 	setup_connection(&setup, call);
 	SET(&setup, CURLOPT_PRIVATE, call);
 	SET(&setup, CURLOPT_ERRORBUFFER, call->reason);
@@ -314,8 +304,11 @@ int http_call_set_credentials(struct http_call *call)
 	struct http *http = call->http;
 	struct setup setup = {.easy = call->easy};
 	uint64_t now = proc_monotonic_ns();
-	int r = credential_headers(http->credential, now, setup_add_header, call);
+	CLEANUP(buf_release) struct buf lines = BUF_SECRET;
+	int r = credential_headers(http->credential, now, &lines);
 
+	for (size_t at = 0; !r && at < lines.size; at += strlen((char *)lines.data + at) + 1)
+		r = setup_add_header(call, (char *)lines.data + at);
 	if (r)
 		return r;
 	call->credential_version = credential_version(http->credential);

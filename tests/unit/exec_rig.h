@@ -99,7 +99,7 @@ static inline int settle(struct exec *exec, uint64_t now)
 static inline void shows(struct exec *exec, uint64_t now, const char *token)
 {
 	OK(settle(exec, now));
-	cr_assert_str_eq(exec_credentials(exec)->token, token);
+	cr_assert_str_eq(exec->credential.token, token);
 }
 
 /* A first run comes to ERR_CREDENTIALS with this in its sentence. */

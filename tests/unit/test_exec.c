@@ -197,7 +197,7 @@ Test(exec, k18_without_expiry_it_runs_once_and_again_after_a_refusal)
 	shows(exec, now, "one");
 	shows(exec, now + 86400 * SECOND, "one");
 	cr_assert_eq(n_runs(), 1);
-	version = exec_version(exec);
+	version = exec->version;
 	prints("{\"token\":\"two\"}");
 	exec_refused(exec, version);
 	shows(exec, now + 86400 * SECOND, "two");
@@ -214,15 +214,15 @@ Test(exec, plugin_whose_tokens_are_refused_at_once_is_run_ever_more_slowly)
 
 	prints("{\"token\":\"bad\"}");
 	shows(exec, now, "bad");
-	exec_refused(exec, exec_version(exec));
+	exec_refused(exec, exec->version);
 	shows(exec, now, "bad");
 	cr_assert_eq(n_runs(), 2);
-	exec_refused(exec, exec_version(exec));
+	exec_refused(exec, exec->version);
 	shows(exec, now + SECOND / 2, "bad");
 	cr_assert_eq(n_runs(), 2);
 	shows(exec, now + SECOND + 1, "bad");
 	cr_assert_eq(n_runs(), 3);
-	exec_refused(exec, exec_version(exec));
+	exec_refused(exec, exec->version);
 	shows(exec, now + 2 * SECOND, "bad");
 	cr_assert_eq(n_runs(), 3);
 }
@@ -245,7 +245,7 @@ Test(exec, failure_is_remembered_for_a_while_and_the_next_run_may_succeed)
 static void shows_at(struct exec *exec, uint64_t now, uint64_t wall, const char *token)
 {
 	OK(settle_at(exec, now, wall));
-	cr_assert_str_eq(exec_credentials(exec)->token, token);
+	cr_assert_str_eq(exec->credential.token, token);
 }
 
 Test(exec, k19_expired_credentials_are_replaced)
@@ -275,16 +275,16 @@ Test(exec, credentials_about_to_expire_are_renewed_beside_the_requests)
 	prints("{\"token\":\"one\",\"expirationTimestamp\":\"2030-03-17T18:46:00Z\"}"); /* 3560 s */
 	shows_at(exec, now, WALL, "one");
 	shows_at(exec, now, soon - SECOND, "one");
-	cr_assert(!exec_is_running(exec));
+	cr_assert(!exec->plugin);
 	prints("{\"token\":\"two\"}");
 	cr_assert_eq(exec_renew(exec, now, soon), 0);
-	cr_assert_str_eq(exec_credentials(exec)->token, "one");
-	cr_assert(exec_is_running(exec));
-	for (int i = 0; i < 2000 && exec_is_running(exec); i++) {
+	cr_assert_str_eq(exec->credential.token, "one");
+	cr_assert(exec->plugin);
+	for (int i = 0; i < 2000 && exec->plugin; i++) {
 		cr_assert_eq(exec_renew(exec, now, soon), 0);
 		(void)poll(NULL, 0, 5);
 	}
-	cr_assert_str_eq(exec_credentials(exec)->token, "two");
+	cr_assert_str_eq(exec->credential.token, "two");
 }
 
 Test(exec, credentials_that_come_expired_are_shown_and_not_asked_for_without_pause)
