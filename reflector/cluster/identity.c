@@ -11,10 +11,9 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/hash.h"
-#include "common/value/json.h"
-#include "common/value/value.h"
 #include "reflector/net/fetch.h"
 #include "reflector/net/kubeconfig.h"
+#include "reflector/net/scan.h"
 #include "reflector/net/status.h"
 
 #define IDENTITY_MAGIC 0x49444e54u
@@ -69,25 +68,18 @@ static int identity_from_server(const struct kubeconfig *config, struct buf *out
 
 static int identity_from_namespace(const struct fetch_answer *answer, struct buf *out)
 {
-	CLEANUP(json_parser_free) struct json_parser *parser = NULL;
-	struct buf document = BUF_INIT;
-	struct bytes uid = BYTES_NONE;
-	int r = status_is_web_page(answer->body) ? err_say(ERR_PROTOCOL, STATUS_WEB_PAGE)
-						 : json_parser_new(&parser);
+	struct bytes metadata, uid;
+	char room[129];
 
-	if (!r)
-		r = json_parse(parser, answer->body, NULL, &document);
-	if (!r)
-		r = value_find_text(buf_bytes(&document), "metadata", "uid", &uid);
-	if (r == NOT_FOUND || (!r && (!uid.size || uid.size > 128)))
-		r = err_say(ERR_PROTOCOL, "namespace kube-system: no uid in the answer");
-	if (!r) {
-		buf_str(out, UID);
-		buf_bytes_put(out, uid);
-		r = buf_error(out);
-	}
-	buf_release(&document);
-	return r;
+	if (status_is_web_page(answer->body))
+		return err_say(ERR_PROTOCOL, STATUS_WEB_PAGE);
+	if (scan_find(answer->body, "metadata", &metadata) != FOUND ||
+		scan_find(metadata, "uid", &uid) != FOUND || uid.size >= sizeof(room) ||
+		scan_string(uid, room, sizeof(room), &uid) != FOUND || !uid.size)
+		return err_say(ERR_PROTOCOL, "namespace kube-system: no uid in the answer");
+	buf_str(out, UID);
+	buf_bytes_put(out, uid);
+	return buf_error(out);
 }
 
 static void identity_on_answer(void *arg, const struct fetch_answer *answer)

@@ -18,7 +18,6 @@
 #include "common/timer_queue.h"
 #include "reflector/cluster/discovery.h"
 #include "reflector/feed/machine.h"
-#include "reflector/net/warnings.h"
 #include "reflector/net/http.h"
 #include "reflector/net/pace.h"
 #include "reflector/record/record.h"
@@ -30,6 +29,14 @@ struct session;
 #define SESSION_OUTAGE_LINES 3
 struct session_outage {
 	unsigned failing; /* feeds with a logged failure */
+};
+
+/* Remembers the API server's Warning headers, repeated with every answer: the log gets each text
+ * once. */
+#define WARNINGS_MAX 64 /* texts: a server with ever new ones can't fill the log */
+struct warnings {
+	uint64_t said[WARNINGS_MAX]; /* hashes: two texts with one hash cost a line in the log */
+	size_t n;
 };
 
 /* Shared by the sessions of one reflector. Callbacks come from inside http_poll or session_work. */

@@ -7,6 +7,7 @@
 #include "common/check.h"
 #include "common/err.h"
 #include "common/failpoint.h"
+#include "common/hash.h"
 #include "common/log.h"
 #include "common/proc.h"
 #include "reflector/feed/request.h"
@@ -216,6 +217,20 @@ void session_count_accepted(struct session *session)
 		session->row.lists++;
 		stats_add(session->shared->stats, STAT_LISTS, 1);
 	}
+}
+
+/* Remembers TEXT. Returns whether it is new and there was room for it. */
+static bool warnings_are_new(struct warnings *warnings, const char *text)
+{
+	uint64_t hash = hash_bytes(bytes_str(text), 0);
+
+	for (size_t i = 0; i < warnings->n; i++)
+		if (warnings->said[i] == hash)
+			return false;
+	if (warnings->n == WARNINGS_MAX)
+		return false;
+	warnings->said[warnings->n++] = hash;
+	return true;
 }
 
 static void session_on_status(void *arg, const struct http_answer *answer)

@@ -18,13 +18,26 @@
 #include "reflector/net/connection.h"
 #include "reflector/net/credential.h"
 #include "reflector/net/http.h"
-#include "reflector/net/limit.h"
 #include "reflector/net/proxy.h"
 
 #define HTTP_MAGIC 0x48545450u
 #define CALL_MAGIC 0x48434c4cu
 
 #define NS_PER_MS 1000000ull
+
+/* The time limits of one call, in nanoseconds on the clock of limits (http.h). */
+struct limit {
+	uint64_t first_byte_ns, idle_ns, total_ns; /* durations; 0: no limit */
+	uint64_t start_ns;
+	uint64_t heard_ns; /* when LIMIT_RATE times idle_ns had last come since the time before, or
+			      the head */
+	uint64_t bytes;    /* since then */
+	bool answered;
+};
+
+/* Bytes a second. A slower answer counts as silent: a server could otherwise hold a list for ever
+ * with a byte a minute. */
+#define LIMIT_RATE 1024
 
 enum call_state {
 	CALL_WAITING, /* started, not yet handed to libcurl */
@@ -108,6 +121,18 @@ int http_call_set_credentials(struct http_call *call);
 void http_count(const struct http *http, enum counter counter, uint64_t n);
 
 /* ---- http_call.c -------------------------------------------------------- */
+
+/* Counts SIZE bytes of the answer, received at NOW. */
+void limit_heard(struct limit *limit, uint64_t now_ns, uint64_t size);
+
+/* Returns: when the call ends unless something comes before, UINT64_MAX: never. *RET_LIMIT_NS is
+ * the limit, *RET_WORDS its words: "no answer", "nothing more heard", "too little heard", "not
+ * finished". */
+uint64_t limit_deadline(const struct limit *limit, uint64_t *ret_limit_ns, const char **ret_words);
+
+/* Allows first_byte_ns for the rest of the answer, because its status is not 200: a watch may be
+ * silent and a list may take long, but a refusal may not. */
+void limit_refusal(struct limit *limit);
 
 /* Moves the clock of limits by the time since the last move, by at most WAITED_MS and one second:
  * more was not spent listening. */

@@ -27,26 +27,29 @@ static const char *const kind_names[FAILURE_KIND_MAX] = {
 	[FAILURE_SERVER] = "server",
 };
 
+/* "": without a reason of its own. */
 static const struct {
 	const char *reason;
+	int code;
 	enum failure_kind kind;
-} reasons[] = {
-	{"Expired", FAILURE_EXPIRED},
-	{"Gone", FAILURE_EXPIRED},
-	{"TooManyRequests", FAILURE_BUSY},
-	{"ServerTimeout", FAILURE_BUSY},
-	{"ServiceUnavailable", FAILURE_BUSY},
-	{"Timeout", FAILURE_BUSY},
-	{"Unauthorized", FAILURE_REFUSED},
-	{"Forbidden", FAILURE_FORBIDDEN},
-	{"NotFound", FAILURE_ABSENT},
-	{"BadRequest", FAILURE_REQUEST},
-	{"MethodNotAllowed", FAILURE_REQUEST},
-	{"NotAcceptable", FAILURE_REQUEST},
-	{"UnsupportedMediaType", FAILURE_REQUEST},
-	{"Invalid", FAILURE_REQUEST},
-	{"InternalError", FAILURE_SERVER},
-	{"StorageReadError", FAILURE_SERVER},
+} refusals[] = {
+	{"Expired", 410, FAILURE_EXPIRED},
+	{"Gone", 410, FAILURE_EXPIRED},
+	{"TooManyRequests", 429, FAILURE_BUSY},
+	{"", 502, FAILURE_BUSY},
+	{"ServiceUnavailable", 503, FAILURE_BUSY},
+	{"ServerTimeout", 504, FAILURE_BUSY},
+	{"Timeout", 504, FAILURE_BUSY},
+	{"Unauthorized", 401, FAILURE_REFUSED},
+	{"Forbidden", 403, FAILURE_FORBIDDEN},
+	{"NotFound", 404, FAILURE_ABSENT},
+	{"BadRequest", 400, FAILURE_REQUEST},
+	{"MethodNotAllowed", 405, FAILURE_REQUEST},
+	{"NotAcceptable", 406, FAILURE_REQUEST},
+	{"UnsupportedMediaType", 415, FAILURE_REQUEST},
+	{"Invalid", 422, FAILURE_REQUEST},
+	{"InternalError", 500, FAILURE_SERVER},
+	{"StorageReadError", 500, FAILURE_SERVER},
 };
 
 const char *failure_kind_name(enum failure_kind kind)
@@ -54,31 +57,19 @@ const char *failure_kind_name(enum failure_kind kind)
 	return kind < FAILURE_KIND_MAX ? kind_names[kind] : "?";
 }
 
-static enum failure_kind status_kind_of_code(int code)
+/* REASON, if it is known, counts more than CODE; 429 decides always. */
+static enum failure_kind status_kind(int code, struct bytes reason)
 {
-	switch (code) {
-	case 410:
-		return FAILURE_EXPIRED;
-	case 429:
-	case 502:
-	case 503:
-	case 504:
-		return FAILURE_BUSY;
-	case 401:
-		return FAILURE_REFUSED;
-	case 403:
-		return FAILURE_FORBIDDEN;
-	case 404:
-		return FAILURE_ABSENT;
-	case 400:
-	case 405:
-	case 406:
-	case 415:
-	case 422:
-		return FAILURE_REQUEST;
-	default:
-		return FAILURE_SERVER;
+	enum failure_kind kind = FAILURE_SERVER;
+
+	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
+		if (code != 429 && reason.size &&
+			bytes_equal(reason, bytes_str(refusals[i].reason)))
+			return refusals[i].kind;
+		if (code == refusals[i].code)
+			kind = refusals[i].kind;
 	}
+	return kind;
 }
 
 static uint64_t status_number(struct bytes value)
@@ -149,10 +140,7 @@ static void status_read_object(struct bytes body, struct status *status)
 	if (!status->retry_after_ns && scan_find(details, "retryAfterSeconds", &seconds) == FOUND)
 		status->retry_after_ns = status_number(seconds) * SECOND_NS;
 
-	status->kind = status_kind_of_code(status->code);
-	for (size_t i = 0; status->code != 429 && i < ARRAY_SIZE(reasons); i++)
-		if (bytes_equal(reason, bytes_str(reasons[i].reason)))
-			status->kind = reasons[i].kind;
+	status->kind = status_kind(status->code, reason);
 	/* Newer servers send the cause, older ones only the words. */
 	if (status->kind == FAILURE_BUSY &&
 		(status_contains(details, "ResourceVersionTooLarge") ||
@@ -200,7 +188,7 @@ void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct st
 	if (scan_find(body, "kind", &kind) == FOUND && bytes_equal(kind, BYTES_LIT("\"Status\""))) {
 		status_read_object(body, &status);
 	} else {
-		status.kind = status_kind_of_code(code);
+		status.kind = status_kind(code, BYTES_NONE);
 		snprintf(status.text, sizeof(status.text), "%d%s ", code, status_hint(code, body));
 		status_add_text(&status, BYTES(body.data, body.size > 200 ? 200 : body.size));
 	}

@@ -51,6 +51,16 @@ def test_an_outage_is_logged_once_for_each_kind_of_failure(simulator, store):
     assert all(f["lastError"] == "" for f in status(store).values())
 
 
+def test_c61_a_warning_of_the_server_is_logged_once(simulator, store):
+    simulator.fault(path="/api/v1/pods", headers={"Warning": '299 - "an old api"'})
+    _, reflector = store.start_live("pods")
+    for n in (2, 3):
+        simulator.drop()
+        eventually(lambda n=n: len(simulator.requests(resource="pods", verb="watch")) >= n)
+    simulator.wait_watching("pods")
+    assert reflector.log.count('text="an old api"') == 1, reflector.log
+
+
 def test_status_counts_the_work_of_each_feed(simulator, store):
     simulator.create("pods", 30)
     store.configure(*FEEDS)

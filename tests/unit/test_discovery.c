@@ -573,5 +573,5 @@ Test(identity, is_never_guessed)
 	cr_assert_eq(identify(401, "", NULL).result, ERR_HTTP);
 	cr_assert_eq(identify(200, "{\"metadata\":{}}", NULL).result, ERR_PROTOCOL);
 	cr_assert_eq(identify(200, "<html>", NULL).result, ERR_PROTOCOL);
-	cr_assert_eq(identify(200, "?", NULL).result, ERR_SYNTAX);
+	cr_assert_eq(identify(200, "?", NULL).result, ERR_PROTOCOL);
 }
