@@ -221,6 +221,8 @@ int buf_read_file(struct buf *buf, int fd, const char *file)
 		if (n > 0)
 			buf_put(buf, chunk, (size_t)n);
 	}
+	if (buf->secret)
+		explicit_bzero(chunk, sizeof(chunk));
 	int r = buf_error(buf);
 	return r < 0 ? err_add(r, "reading '%s'", file) : 0;
 }

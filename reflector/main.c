@@ -64,14 +64,15 @@ static int run(struct daemon *daemon)
 	return status;
 }
 
-/* Puts the place of the context, or of an unreadable kubeconfig, before the sentence of R. Returns
- * R. */
+/* Puts the place of the context before the sentence of R, or that of the kubeconfig if this is no
+ * good without the context either. Returns R. */
 static int check_blame(const struct config *config, int r)
 {
+	CLEANUP(kubeconfig_free) struct kubeconfig *other = NULL;
 	struct err_kept kept;
 
 	err_keep(&kept);
-	bool context = config->context && kubeconfig_is_readable(config->kubeconfig);
+	bool context = config->context && kubeconfig_load(config->kubeconfig, NULL, &other) == 0;
 	err_restore(&kept);
 	return config_blame(config, context ? "cluster.context" : "cluster.kubeconfig", r);
 }

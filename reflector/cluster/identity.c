@@ -50,10 +50,9 @@ void identity_cancel(struct identity **identity)
 /* Makes the identity of the server's address, without the right to read the namespace. */
 static int identity_from_server(const struct kubeconfig *config, struct buf *out)
 {
-	AUTO_FREE char *owned = NULL;
+	CLEANUP(buf_release) struct buf pem = BUF_INIT;
 	size_t size = strlen(config->server);
-	struct bytes pem;
-	int r = kubeconfig_pem_text(&config->ca, &owned, &pem);
+	int r = kubeconfig_pem_text(&config->ca, &pem);
 
 	if (r < 0)
 		return r;
@@ -62,7 +61,7 @@ static int identity_from_server(const struct kubeconfig *config, struct buf *out
 	else
 		buf_printf(out, SERVER "%016llx",
 			(unsigned long long)hash_bytes(BYTES(config->server, size), 0));
-	buf_printf(out, CA "%016llx", (unsigned long long)hash_bytes(pem, 0));
+	buf_printf(out, CA "%016llx", (unsigned long long)hash_bytes(buf_bytes(&pem), 0));
 	return buf_error(out);
 }
 

@@ -9,7 +9,6 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
-#include "reflector/net/small_file.h"
 
 #define CERTIFICATES_MAGIC 0x43455254u
 #define AGE_NS             (10ull * 1000 * 1000 * 1000)
@@ -23,12 +22,6 @@ struct certificates {
 	uint64_t ca_changes;
 };
 
-static void certificate_text_release(struct certificate_text *text)
-{
-	small_file_wipe(&text->data, text->size);
-	text->size = 0;
-}
-
 void certificate_set_release(struct certificate_set **set)
 {
 	struct certificate_set *s = *set;
@@ -36,49 +29,41 @@ void certificate_set_release(struct certificate_set **set)
 	*set = NULL;
 	if (!s || --s->references)
 		return;
-	certificate_text_release(&s->ca);
-	certificate_text_release(&s->certificate);
-	certificate_text_release(&s->key);
+	buf_release(&s->ca);
+	buf_release(&s->certificate);
+	buf_release(&s->key);
 	free(s);
 }
 
 /* ---- reading ------------------------------------------------------------ */
 
-static int certificate_text_copy(const char *data, size_t size, struct certificate_text *text)
+static struct certificate_set *certificate_set_new(void)
 {
-	if (!data)
-		return 0;
-	text->data = malloc(size + 1);
-	if (!text->data)
-		return err_set(-ENOMEM, "certificates");
-	memcpy(text->data, data, size);
-	text->data[size] = '\0';
-	text->size = size;
-	return 0;
+	struct certificate_set *set = malloc(sizeof(*set));
+
+	if (set)
+		*set = (struct certificate_set){1, BUF_SECRET, BUF_SECRET, BUF_SECRET};
+	return set;
 }
 
-static int certificate_text_read(const struct kubeconfig_pem *pem, struct certificate_text *text)
+static int certificate_text_read(const struct kubeconfig_pem *pem, struct buf *text)
 {
-	if (pem->data || !pem->file)
-		return certificate_text_copy(pem->data, pem->size, text);
-
-	int r = small_file_read(pem->file, KUBECONFIG_PEM_MAX, &text->data, &text->size);
+	int r = kubeconfig_pem_text(pem, text);
 
 	if (r < 0)
 		return r;
-	if (!strstr(text->data, "-----BEGIN "))
+	if (pem->file && !strstr(buf_cstr(text), "-----BEGIN "))
 		return err_say(ERR_CONFIG, "'%s' is not PEM", pem->file);
 	return 0;
 }
 
 static int certificate_set_read(const struct kubeconfig *config, struct certificate_set **ret_set)
 {
-	CLEANUP(certificate_set_release) struct certificate_set *set = calloc(1, sizeof(*set));
+	CLEANUP(certificate_set_release) struct certificate_set *set = certificate_set_new();
 	int r;
 
 	if (!set)
 		return err_set(-ENOMEM, "certificates");
-	set->references = 1;
 	r = certificate_text_read(&config->ca, &set->ca);
 	if (!r)
 		r = certificate_text_read(&config->client_certificate, &set->certificate);
@@ -90,24 +75,26 @@ static int certificate_set_read(const struct kubeconfig *config, struct certific
 	return 0;
 }
 
-/* ---- keeping ------------------------------------------------------------ */
-
-static bool certificate_text_equal(
-	const struct certificate_text *a, const struct certificate_text *b)
+static int certificate_set_error(const struct certificate_set *set)
 {
-	return a->size == b->size && (!a->size || !memcmp(a->data, b->data, a->size));
+	bool failed = buf_error(&set->ca) < 0 || buf_error(&set->certificate) < 0 ||
+		      buf_error(&set->key) < 0;
+
+	return failed ? err_set(-ENOMEM, "certificates") : 0;
 }
+
+/* ---- keeping ------------------------------------------------------------ */
 
 /* Keeps the old set if *SET is equal: its connections stay good. */
 static void certificates_adopt(struct certificates *certificates, struct certificate_set **set)
 {
 	const struct certificate_set *a = certificates->set, *b = *set;
 
-	if (certificate_text_equal(&a->ca, &b->ca) &&
-		certificate_text_equal(&a->certificate, &b->certificate) &&
-		certificate_text_equal(&a->key, &b->key))
+	if (bytes_equal(buf_bytes(&a->ca), buf_bytes(&b->ca)) &&
+		bytes_equal(buf_bytes(&a->certificate), buf_bytes(&b->certificate)) &&
+		bytes_equal(buf_bytes(&a->key), buf_bytes(&b->key)))
 		return;
-	certificates->ca_changes += !certificate_text_equal(&a->ca, &b->ca);
+	certificates->ca_changes += !bytes_equal(buf_bytes(&a->ca), buf_bytes(&b->ca));
 	certificate_set_release(&certificates->set);
 	certificates->set = TAKE(*set);
 }
@@ -128,11 +115,10 @@ static void certificates_renew(struct certificates *certificates, uint64_t now_n
 	certificates->expired = false;
 	r = certificate_set_read(config, &set);
 	/* An exec plugin's certificate is in no file: it is kept. */
-	if (!r && !set->certificate.data) {
-		r = certificate_text_copy(
-			old->certificate.data, old->certificate.size, &set->certificate);
-		if (!r)
-			r = certificate_text_copy(old->key.data, old->key.size, &set->key);
+	if (!r && !set->certificate.size) {
+		buf_bytes_put(&set->certificate, buf_bytes(&old->certificate));
+		buf_bytes_put(&set->key, buf_bytes(&old->key));
+		r = certificate_set_error(set);
 	}
 	if (r < 0)
 		err_ignore(r, "the certificates that were read before stay in use");
@@ -154,7 +140,7 @@ struct bytes certificates_ca(
 	CHECK_OBJ(certificates, CERTIFICATES_MAGIC);
 	certificates_renew(certificates, now_ns);
 	*ret_changes = certificates->ca_changes;
-	return BYTES(certificates->set->ca.data, certificates->set->ca.size);
+	return buf_bytes(&certificates->set->ca);
 }
 
 void certificates_expire(struct certificates *certificates)
@@ -165,19 +151,17 @@ void certificates_expire(struct certificates *certificates)
 
 int certificates_show(struct certificates *certificates, const char *certificate, const char *key)
 {
-	CLEANUP(certificate_set_release) struct certificate_set *set = calloc(1, sizeof(*set));
+	CLEANUP(certificate_set_release) struct certificate_set *set = certificate_set_new();
 	const struct certificate_set *old = certificates->set;
 	int r;
 
 	CHECK_OBJ(certificates, CERTIFICATES_MAGIC);
 	if (!set)
 		return err_set(-ENOMEM, "certificates");
-	set->references = 1;
-	r = certificate_text_copy(old->ca.data, old->ca.size, &set->ca);
-	if (!r && certificate)
-		r = certificate_text_copy(certificate, strlen(certificate), &set->certificate);
-	if (!r && key)
-		r = certificate_text_copy(key, strlen(key), &set->key);
+	buf_bytes_put(&set->ca, buf_bytes(&old->ca));
+	buf_str(&set->certificate, certificate ? certificate : "");
+	buf_str(&set->key, key ? key : "");
+	r = certificate_set_error(set);
 	if (r < 0)
 		return r;
 	certificates_adopt(certificates, &set);

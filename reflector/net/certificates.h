@@ -14,21 +14,13 @@
 #ifndef REFLECTOR_NET_CERTIFICATES_H
 #define REFLECTOR_NET_CERTIFICATES_H
 
-#include <stddef.h>
-#include <stdint.h>
-
+#include "common/buf.h"
 #include "reflector/net/kubeconfig.h"
-
-/* PEM with a NUL at its end; data is NULL without one. */
-struct certificate_text {
-	char *data;
-	size_t size;
-};
 
 /* Never changes after it was handed out. */
 struct certificate_set {
 	unsigned references;
-	struct certificate_text ca, certificate, key; /* the key is secret */
+	struct buf ca, certificate, key; /* PEM; empty: none */
 };
 
 struct certificates;

@@ -35,25 +35,20 @@ struct credential {
 
 static int credential_read_token(const char *path, char **ret_token)
 {
-	const char *token;
-	char *text;
-	size_t size;
-	int r = small_file_read(path, TOKEN_MAX, &text, &size);
+	CLEANUP(buf_release) struct buf text = BUF_SECRET;
+	int r = small_file_read(path, TOKEN_MAX, &text);
 
 	if (r < 0)
 		return err_add(r, "tokenFile");
-	token = small_file_trim(text);
+	const char *token = small_file_trim(&text);
 	if (!*token) /* perhaps it is being written: tried again, as a missing file */
-		r = err_say(-ENODATA, "tokenFile '%s' is empty", path);
-	for (const char *p = token; *p && !r; p++)
+		return err_say(-ENODATA, "tokenFile '%s' is empty", path);
+	for (const char *p = token; *p; p++)
 		if (iscntrl((unsigned char)*p) || *p == ' ')
-			r = err_say(ERR_CONFIG, "tokenFile '%s': more than one word in it", path);
-	if (!r) {
-		*ret_token = strdup(token);
-		r = *ret_token ? 0 : err_set(-ENOMEM, "tokenFile '%s'", path);
-	}
-	small_file_wipe(&text, size);
-	return r;
+			return err_say(
+				ERR_CONFIG, "tokenFile '%s': more than one word in it", path);
+	*ret_token = strdup(token);
+	return *ret_token ? 0 : err_set(-ENOMEM, "tokenFile '%s'", path);
 }
 
 /* Reads the token file for the first time. The kubeconfig's token stands in for one that can't be

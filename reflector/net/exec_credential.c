@@ -34,10 +34,8 @@ static void exec_put_member(struct buf *out, const char *name, const char *value
 
 static int exec_put_cluster(const struct kubeconfig *config, struct buf *out)
 {
-	CLEANUP(buf_release) struct buf base64 = BUF_INIT;
-	AUTO_FREE char *owned = NULL;
+	CLEANUP(buf_release) struct buf base64 = BUF_INIT, text = BUF_INIT;
 	const struct kubeconfig_pem *ca = &config->ca;
-	struct bytes text;
 
 	buf_str(out, "\"cluster\":{");
 	exec_put_member(out, "server", config->server);
@@ -45,11 +43,11 @@ static int exec_put_cluster(const struct kubeconfig *config, struct buf *out)
 		exec_put_member(out, "tls-server-name", config->tls_server_name);
 	if (config->insecure)
 		buf_str(out, "\"insecure-skip-tls-verify\":true,");
-	int r = kubeconfig_pem_text(ca, &owned, &text);
+	int r = kubeconfig_pem_text(ca, &text);
 	if (r < 0)
 		return r;
 	if (ca->data || ca->file) {
-		base64_put(text, &base64);
+		base64_put(buf_bytes(&text), &base64);
 		exec_put_member(out, "certificate-authority-data", buf_cstr(&base64));
 	}
 	if (config->proxy_url)

@@ -291,11 +291,11 @@ int http_call_set_up(struct http_call *call, const struct http_request *request)
 /* ---- credentials -------------------------------------------------------- */
 
 /* TEXT is not copied: CALL holds its set of certificates until it is freed. */
-static void setup_pem(struct setup *setup, const struct certificate_text *text, CURLoption option)
+static void setup_pem(struct setup *setup, const struct buf *text, CURLoption option)
 {
 	struct curl_blob blob = {.data = text->data, .len = text->size, .flags = CURL_BLOB_NOCOPY};
 
-	if (text->data)
+	if (text->size)
 		SET(setup, option, &blob);
 }
 
@@ -321,7 +321,7 @@ int http_call_set_credentials(struct http_call *call)
 	struct certificate_set *set = certificates_take(http->certificates, now);
 
 	call->certificates = set;
-	if (set->ca.data) {
+	if (set->ca.size) {
 		/* A proxy's certificate may be signed by the cluster's CA, as for Go, or by the
 		 * system's. */
 		if (http->proxy.tls)

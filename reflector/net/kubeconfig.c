@@ -258,15 +258,6 @@ static int files_read(struct kubeconfig_files *files, const char *file)
 		       : r;
 }
 
-bool kubeconfig_is_readable(const char *file)
-{
-	CLEANUP(kubeconfig_files_release) struct kubeconfig_files files = {.count = 0};
-	int r = files_read(&files, file);
-
-	err_ignore(r, "the caller has the reason from kubeconfig_load()");
-	return r >= 0 && files.count > 0;
-}
-
 int kubeconfig_load(const char *file, const char *context, struct kubeconfig **ret_config)
 {
 	CLEANUP(kubeconfig_files_release) struct kubeconfig_files files = {.count = 0};

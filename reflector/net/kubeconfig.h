@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/bytes.h"
+#include "common/buf.h"
 
 /* PEM given as data or as a file, or neither; data wins. certificates.h reads files again after a
  * rotation. */
@@ -93,9 +93,6 @@ bool kubeconfig_same(const struct kubeconfig *a, const struct kubeconfig *b);
 bool kubeconfig_has_changed(const struct kubeconfig *loaded, const char *file, const char *context,
 	char *text, size_t size);
 
-/* Returns true if FILE is a kubeconfig, with any contexts. */
-bool kubeconfig_is_readable(const char *file);
-
 /* Loads the service account of a pod, from $KUBERNETES_SERVICE_HOST and _PORT and the three files
  * in DIRECTORY. Returns: 0, -ENOENT outside of a pod, -ENOMEM. */
 int kubeconfig_in_cluster(const char *directory, struct kubeconfig **ret_config);
@@ -104,8 +101,8 @@ int kubeconfig_in_cluster(const char *directory, struct kubeconfig **ret_config)
 void kubeconfig_free(struct kubeconfig **config);
 
 #define KUBECONFIG_PEM_MAX ((size_t)1 << 20)
-/* Gives the text of PEM: its data, or its file as it is now, read into *OWNED for the caller to
- * free; "" if neither is given. Returns: 0, an error of small_file_read(). */
-int kubeconfig_pem_text(const struct kubeconfig_pem *pem, char **owned, struct bytes *ret_text);
+/* Reads PEM into the empty TEXT: its data, or its file as it is now, or nothing. Returns: 0, an
+ * error of small_file_read(). */
+int kubeconfig_pem_text(const struct kubeconfig_pem *pem, struct buf *text);
 
 #endif

@@ -200,14 +200,12 @@ static int kubeconfig_texts(const struct kubeconfig_entry *entry, const char *ke
 
 /* ---- PEM ---------------------------------------------------------------- */
 
-int kubeconfig_pem_text(const struct kubeconfig_pem *pem, char **owned, struct bytes *ret_text)
+int kubeconfig_pem_text(const struct kubeconfig_pem *pem, struct buf *text)
 {
-	*ret_text = BYTES(pem->data ? pem->data : "", pem->data ? pem->size : 0);
-	if (pem->data || !pem->file)
-		return 0;
-	int r = small_file_read(pem->file, KUBECONFIG_PEM_MAX, owned, &ret_text->size);
-	ret_text->data = *owned;
-	return r;
+	if (!pem->data && pem->file)
+		return small_file_read(pem->file, KUBECONFIG_PEM_MAX, text);
+	buf_put(text, pem->data, pem->data ? pem->size : 0);
+	return buf_error(text);
 }
 
 static bool pem_is_valid(const char *text)
@@ -219,9 +217,9 @@ static bool pem_is_valid(const char *text)
 static int pem_read(
 	const struct kubeconfig_entry *entry, const char *key, struct kubeconfig_pem *pem)
 {
-	char data_key[64], *text;
+	char data_key[64];
+	CLEANUP(buf_release) struct buf text = BUF_SECRET;
 	const struct yaml_node *node;
-	size_t size;
 	int r;
 
 	(void)snprintf(data_key, sizeof(data_key), "%s-data", key);
@@ -244,12 +242,12 @@ static int pem_read(
 		r = kubeconfig_resolve(entry, &pem->file);
 	if (r || !pem->file)
 		return r;
-	r = small_file_read(pem->file, KUBECONFIG_PEM_MAX, &text, &size);
+	r = kubeconfig_pem_text(pem, &text);
 	if (r < 0)
 		return kubeconfig_bad(entry, key, "%s", err_text(r));
-	r = pem_is_valid(text) ? 0 : kubeconfig_bad(entry, key, "'%s' is not PEM", pem->file);
-	small_file_wipe(&text, size);
-	return r;
+	return pem_is_valid(buf_cstr(&text))
+		       ? 0
+		       : kubeconfig_bad(entry, key, "'%s' is not PEM", pem->file);
 }
 
 static bool pem_given(const struct kubeconfig_pem *pem)
@@ -557,23 +555,18 @@ int kubeconfig_settle_server(const struct kubeconfig_entry *cluster, struct kube
 int kubeconfig_pod_namespace(const char *directory, char **ret_name)
 {
 	const char *name = getenv("POD_NAMESPACE");
-	AUTO_FREE char *path = NULL, *text = NULL;
-	size_t size;
+	CLEANUP(buf_release) struct buf text = BUF_INIT, path = BUF_INIT;
 	int r;
 
 	if (!name || !*name) {
-		name = "default";
-		if (asprintf(&path, "%s/namespace", directory) < 0) {
-			path = NULL;
-			return err_set(-ENOMEM, "in-cluster configuration");
-		}
-		r = small_file_read(path, 4096, &text, &size);
+		buf_printf(&path, "%s/namespace", directory);
+		r = small_file_read(buf_cstr(&path), 4096, &text);
 		if (r < 0)
 			err_ignore(r,
 				"without the file the namespace is \"default\", as in client-go");
-		else if (*small_file_trim(text))
-			name = small_file_trim(text);
+		else
+			name = small_file_trim(&text);
 	}
-	*ret_name = strdup(name);
+	*ret_name = strdup(name && *name ? name : "default");
 	return *ret_name ? 0 : err_set(-ENOMEM, "in-cluster configuration");
 }

@@ -6,14 +6,14 @@
 #ifndef REFLECTOR_NET_SMALL_FILE_H
 #define REFLECTOR_NET_SMALL_FILE_H
 
-#include <stddef.h>
+#include "common/buf.h"
 
-/* Reads at most LIMIT bytes. The caller frees RET_TEXT. A NUL follows its RET_SIZE bytes. Returns:
- * 0, -errno, ERR_TOO_LARGE; the sentence names the file. */
-int small_file_read(const char *path, size_t limit, char **ret_text, size_t *ret_size);
+/* Reads at most LIMIT bytes into TEXT, empty so far. Returns: 0, -errno, ERR_TOO_LARGE; the
+ * sentence names the file. */
+int small_file_read(const char *path, size_t limit, struct buf *text);
 
 /* Cuts white space off both ends. Returns: a place in TEXT. */
-char *small_file_trim(char *text);
+const char *small_file_trim(struct buf *text);
 
 /* Overwrites SIZE bytes, or the whole of a NUL-terminated text, and frees. Accept NULL. */
 void small_file_wipe(char **text, size_t size);

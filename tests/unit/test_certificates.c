@@ -48,8 +48,8 @@ static void shows(struct certificates *certificates, uint64_t now, const char *w
 	CLEANUP(certificate_set_release)
 	struct certificate_set *set = certificates_take(certificates, now);
 
-	cr_assert_str_eq(set->ca.data, wanted_ca);
-	cr_assert_str_eq(set->certificate.data, wanted_certificate);
+	cr_assert_str_eq(buf_cstr(&set->ca), wanted_ca);
+	cr_assert_str_eq(buf_cstr(&set->certificate), wanted_certificate);
 }
 
 Test(certificates, files_are_read_again_after_ten_seconds)
@@ -94,9 +94,9 @@ Test(certificates, unchanged_files_give_the_same_set_and_changed_ones_leave_the_
 	scratch_write(ca, PEM("CA2"));
 	b = certificates_take(c, now + 22 * SECOND);
 	cr_assert_neq(a, b);
-	cr_assert_str_eq(a->ca.data, PEM("CA"));
+	cr_assert_str_eq(buf_cstr(&a->ca), PEM("CA"));
 	certificates_free(&c);
-	cr_assert_str_eq(b->ca.data, PEM("CA2"));
+	cr_assert_str_eq(buf_cstr(&b->ca), PEM("CA2"));
 }
 
 Test(certificates, certificate_of_a_plugin_outlives_a_rotated_ca)
@@ -111,15 +111,15 @@ Test(certificates, certificate_of_a_plugin_outlives_a_rotated_ca)
 	set = certificates_take(c, now);
 	cr_assert_eq(certificates_show(c, PEM("P"), PEM("PK")), 0);
 	shows(c, now, PEM("CA"), PEM("P"));
-	cr_assert_str_eq(set->key.data, PEM("PK"));
+	cr_assert_str_eq(buf_cstr(&set->key), PEM("PK"));
 	scratch_write(ca, PEM("CA2"));
 	shows(c, now + 11 * SECOND, PEM("CA2"), PEM("P"));
 	certificate_set_release(&set);
 	cr_assert_eq(certificates_show(c, NULL, NULL), 0);
 	set = certificates_take(c, now + 11 * SECOND);
-	cr_assert_null(set->certificate.data);
-	cr_assert_null(set->key.data);
-	cr_assert_str_eq(set->ca.data, PEM("CA2"));
+	cr_assert_eq(set->certificate.size, 0);
+	cr_assert_eq(set->key.size, 0);
+	cr_assert_str_eq(buf_cstr(&set->ca), PEM("CA2"));
 }
 
 Test(certificates, unreadable_files_are_an_error_at_the_start)
