@@ -72,14 +72,6 @@ uint64_t limit_deadline(const struct limit *limit, uint64_t *ret_limit_ns, const
 	return at;
 }
 
-void limit_refusal(struct limit *limit)
-{
-	uint64_t total = limit->heard_ns - limit->start_ns + limit->first_byte_ns;
-
-	if (limit->first_byte_ns && (!limit->total_ns || total < limit->total_ns))
-		limit->total_ns = total;
-}
-
 /* Returns: milliseconds from NOW to THEN, rounded up, at most MOST. */
 static int wait_until_ms(uint64_t then_ns, uint64_t now_ns, int most)
 {
@@ -225,8 +217,12 @@ static void call_end_head(struct http_call *call)
 	if (status < 200)
 		return;
 	call->limit.answered = true;
-	if (status != 200)
-		limit_refusal(&call->limit);
+	/* A watch may be silent and a list may take long, but the rest of a refusal may not. */
+	uint64_t first_byte_ns = call->limit.first_byte_ns;
+	uint64_t total_ns = call->limit.heard_ns - call->limit.start_ns + first_byte_ns;
+	if (status != 200 && first_byte_ns &&
+		(!call->limit.total_ns || total_ns < call->limit.total_ns))
+		call->limit.total_ns = total_ns;
 	http_call_note_deadline(call);
 	if (status == 401) {
 		/* The next call checks whether there are newer credentials. */

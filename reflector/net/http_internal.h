@@ -130,10 +130,6 @@ void limit_heard(struct limit *limit, uint64_t now_ns, uint64_t size);
  * finished". */
 uint64_t limit_deadline(const struct limit *limit, uint64_t *ret_limit_ns, const char **ret_words);
 
-/* Allows first_byte_ns for the rest of the answer, because its status is not 200: a watch may be
- * silent and a list may take long, but a refusal may not. */
-void limit_refusal(struct limit *limit);
-
 /* Moves the clock of limits by the time since the last move, by at most WAITED_MS and one second:
  * more was not spent listening. */
 void http_move_clock(struct http *http, uint64_t waited_ms);
