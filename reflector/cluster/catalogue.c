@@ -47,16 +47,32 @@ struct bytes catalogue_text(const struct value *map, const char *key)
 	return item.text;
 }
 
-static bool catalogue_has_verb(const struct value *map, const char *wanted)
+/* Begins a walk over MAP's list KEY. Returns: FOUND, NOT_FOUND, ERR_CORRUPT. */
+static int catalogue_list(const struct value *map, const char *key, struct value_iter *ret_iter)
 {
-	struct value list, item;
-	struct value_iter iter;
+	struct value list;
+	int r = value_find(map, bytes_str(key), &list);
+
+	if (r == FOUND)
+		value_iter_init(ret_iter, &list);
+	return r;
+}
+
+static int catalogue_next(struct value_iter *iter, struct value *ret_item)
+{
 	struct bytes none;
 
-	if (value_find(map, BYTES_LIT("verbs"), &list) != FOUND)
+	return value_iter_next(iter, &none, ret_item);
+}
+
+static bool catalogue_has_verb(const struct value *map, const char *wanted)
+{
+	struct value_iter iter;
+	struct value item;
+
+	if (catalogue_list(map, "verbs", &iter) != FOUND)
 		return false;
-	value_iter_init(&iter, &list);
-	while (value_iter_next(&iter, &none, &item) == FOUND)
+	while (catalogue_next(&iter, &item) == FOUND)
 		if (item.type == VALUE_STRING && bytes_equal(item.text, bytes_str(wanted)))
 			return true;
 	return false;
@@ -76,17 +92,15 @@ static void catalogue_read_singular(struct bytes text, struct catalogue_entry *e
 
 void catalogue_read_words(const struct value *map, const char *key, char *room, size_t size)
 {
-	struct value list, item;
 	struct value_iter iter;
-	struct bytes none;
+	struct value item;
 	char word[128];
 	size_t used = 0;
 
-	if (value_find(map, bytes_str(key), &list) != FOUND)
+	if (catalogue_list(map, key, &iter) != FOUND)
 		return;
-	value_iter_init(&iter, &list);
 	room[0] = '\0';
-	while (value_iter_next(&iter, &none, &item) == FOUND)
+	while (catalogue_next(&iter, &item) == FOUND)
 		if (item.type == VALUE_STRING && used + item.text.size + 2 <= size &&
 			catalogue_copy_name(item.text, word, sizeof(word)))
 			used += (size_t)snprintf(room + used, size - used, "%s ", word);
@@ -148,16 +162,13 @@ static int catalogue_read_resource(struct catalogue *catalogue, const struct val
 static int catalogue_read_resources(struct catalogue *catalogue, const struct value *owner,
 	const struct catalogue_shape *shape, const struct catalogue_place *place)
 {
-	struct value list, item;
 	struct value_iter iter;
-	struct bytes none;
-	int r;
+	struct value item;
+	int r = catalogue_list(owner, "resources", &iter);
 
-	r = value_find(owner, BYTES_LIT("resources"), &list);
 	if (r != FOUND)
 		return r == NOT_FOUND ? 0 : r;
-	value_iter_init(&iter, &list);
-	while ((r = value_iter_next(&iter, &none, &item)) == FOUND) {
+	while ((r = catalogue_next(&iter, &item)) == FOUND) {
 		r = catalogue_read_resource(catalogue, &item, shape, place);
 		if (r < 0)
 			return r;
@@ -195,20 +206,18 @@ static int catalogue_read_group(
 {
 	static const struct catalogue_shape shape = {
 		.plural = "resource", .singular = "singularResource", .aggregated = true};
-	struct value meta, versions, version;
+	struct value meta, version;
 	struct value_iter iter;
-	struct bytes none;
 	char group[254] = "", name[64];
 	int r;
 
 	if (value_find(item, BYTES_LIT("metadata"), &meta) == FOUND &&
 		!catalogue_copy_name(catalogue_text(&meta, "name"), group, sizeof(group)))
 		return 0;
-	r = value_find(item, BYTES_LIT("versions"), &versions);
+	r = catalogue_list(item, "versions", &iter);
 	if (r != FOUND)
 		return r == NOT_FOUND ? 0 : r;
-	value_iter_init(&iter, &versions);
-	for (uint64_t i = 0; (r = value_iter_next(&iter, &none, &version)) == FOUND; i++) {
+	for (uint64_t i = 0; (r = catalogue_next(&iter, &version)) == FOUND; i++) {
 		bool stale = bytes_equal(catalogue_text(&version, "freshness"), BYTES_LIT("Stale"));
 		struct catalogue_place place = {.group = group,
 			.version = name,
@@ -231,17 +240,15 @@ static int catalogue_read_group(
 int catalogue_add_aggregated(
 	struct catalogue *catalogue, struct bytes document, uint64_t groups_before)
 {
-	struct value root, items, item;
 	struct value_iter iter;
-	struct bytes none;
+	struct value root, item;
 	int r = value_read(document, &root);
 
 	if (!r)
-		r = value_find(&root, BYTES_LIT("items"), &items);
+		r = catalogue_list(&root, "items", &iter);
 	if (r != FOUND)
 		return r == NOT_FOUND ? 0 : r;
-	value_iter_init(&iter, &items);
-	while ((r = value_iter_next(&iter, &none, &item)) == FOUND) {
+	while ((r = catalogue_next(&iter, &item)) == FOUND) {
 		r = catalogue_read_group(catalogue, &item, groups_before++);
 		if (r < 0)
 			return r;
@@ -255,19 +262,18 @@ int catalogue_add_aggregated(
 static int catalogue_each_group_version(
 	const struct value *group, uint64_t group_at, catalogue_place_fn *fn, void *arg)
 {
-	struct value versions, item, preferred;
 	struct value_iter iter;
-	struct bytes none, first = BYTES_LIT("");
+	struct value item, preferred;
+	struct bytes first = BYTES_LIT("");
 	char name[254], version[64];
 	int r;
 
 	if (!catalogue_copy_name(catalogue_text(group, "name"), name, sizeof(name)) || !*name ||
-		value_find(group, BYTES_LIT("versions"), &versions) != FOUND)
+		catalogue_list(group, "versions", &iter) != FOUND)
 		return 0;
 	if (value_find(group, BYTES_LIT("preferredVersion"), &preferred) == FOUND)
 		first = catalogue_text(&preferred, "version");
-	value_iter_init(&iter, &versions);
-	for (uint64_t i = 1; (r = value_iter_next(&iter, &none, &item)) == FOUND; i++) {
+	for (uint64_t i = 1; (r = catalogue_next(&iter, &item)) == FOUND; i++) {
 		struct bytes text = catalogue_text(&item, "version");
 		struct catalogue_place place = {.group = name,
 			.version = version,
@@ -286,17 +292,15 @@ static int catalogue_each_group_version(
 int catalogue_each_place(
 	struct bytes document, uint64_t groups_before, catalogue_place_fn *fn, void *arg)
 {
-	struct value root, list, item;
 	struct value_iter iter;
-	struct bytes none;
+	struct value root, item;
 	char version[64];
 	int r = value_read(document, &root);
 
 	if (r < 0)
 		return r;
-	if (value_find(&root, BYTES_LIT("groups"), &list) == FOUND) {
-		value_iter_init(&iter, &list);
-		while ((r = value_iter_next(&iter, &none, &item)) == FOUND) {
+	if (catalogue_list(&root, "groups", &iter) == FOUND) {
+		while ((r = catalogue_next(&iter, &item)) == FOUND) {
 			r = catalogue_each_group_version(&item, groups_before++, fn, arg);
 			if (r)
 				return r;
@@ -304,10 +308,9 @@ int catalogue_each_place(
 		return r < 0 ? r : 0;
 	}
 	/* The core group's APIVersions: {"versions": ["v1"]}. */
-	if (value_find(&root, BYTES_LIT("versions"), &list) != FOUND)
+	if (catalogue_list(&root, "versions", &iter) != FOUND)
 		return 0;
-	value_iter_init(&iter, &list);
-	for (uint64_t i = 0; (r = value_iter_next(&iter, &none, &item)) == FOUND; i++) {
+	for (uint64_t i = 0; (r = catalogue_next(&iter, &item)) == FOUND; i++) {
 		struct catalogue_place place = {.group = "",
 			.version = version,
 			.group_at = groups_before,
