@@ -163,8 +163,16 @@ static void consistency_ask(struct consistency *check)
 	list_reset(check->list);
 	buf_reset(&check->error_body);
 	check->refused = false;
-	int r = request_check_path(request->definition, request->newest ? "" : buf_cstr(&check->rv),
-		request->page_size, buf_cstr(&check->continue_), &path);
+	bool exact = !request->newest && !check->continue_.size;
+	struct feed_action action = {.what = FEED_DO_LIST,
+		.rv = exact ? buf_cstr(&check->rv) : "",
+		.continue_ = buf_cstr(&check->continue_),
+		.limit = request->page_size};
+	int r = request_path(request->definition, &action, &path);
+	if (exact)
+		buf_str(&path, "&resourceVersionMatch=Exact");
+	if (r >= 0)
+		r = buf_error(&path);
 	if (r >= 0)
 		r = http_start(request->http,
 			&(struct http_request){

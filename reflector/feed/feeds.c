@@ -309,8 +309,6 @@ void feeds_committed(struct feeds *feeds)
 			feeds->names_changed = true;
 		err_ignore(r, "the name is set once more");
 		w->renamed = false;
-		if (w->session)
-			session_committed(w->session);
 	}
 	for (size_t i = 0; i < feeds->n_retired;) {
 		if (!feeds->retired[i].removed) {
@@ -401,16 +399,6 @@ static const struct feed_definition *relist_find(const struct feeds *feeds, cons
 	return first;
 }
 
-/* Returns true if NAME means the feed of W; FIRST is the first definition called so. */
-static bool relist_is_called(const struct feeds *feeds, const struct configured_feed *w,
-	const char *name, const struct feed_definition *first)
-{
-	const struct feed_definition *d = w->session ? session_definition(w->session) : NULL;
-
-	return d && feed_definition_is_called(d, name) &&
-	       feed_definition_compare(d, first, name, buf_bytes(&feeds->order)) == 0;
-}
-
 /* Lists the feed of W again, or asks discovery for it. Returns the obstacle, NULL: none. */
 static const char *relist_one(struct feeds *feeds, struct configured_feed *w)
 {
@@ -439,8 +427,13 @@ int feeds_relist(struct feeds *feeds, const char *name, char ret_text[CONTROL_SI
 		named |= relist_is_named(&feeds->configured[i], name);
 	for (size_t i = 0; i < feeds->n_configured; i++) {
 		struct configured_feed *w = &feeds->configured[i];
+		const struct feed_definition *d =
+			w->session ? session_definition(w->session) : NULL;
 
-		if (named ? !relist_is_named(w, name) : !relist_is_called(feeds, w, name, first))
+		if (named ? !relist_is_named(w, name)
+			  : !d || !feed_definition_is_called(d, name) ||
+					feed_definition_compare(
+						d, first, name, buf_bytes(&feeds->order)) != 0)
 			continue;
 		const char *why = relist_one(feeds, w);
 		obstacle = obstacle ? obstacle : why;

@@ -177,7 +177,6 @@ int feeds_write_resyncs(struct feeds *feeds)
 		if (r < 0)
 			return r;
 		session_set_resync(w->session, w->entry.resync_ns);
-		feeds->commit_matters = true;
 	}
 	feeds->resyncs_changed = false;
 	return 0;

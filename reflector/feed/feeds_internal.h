@@ -110,8 +110,6 @@ void resolve_show(struct feeds *feeds, struct configured_feed *w, int error, con
 void resolve_hide(struct feeds *feeds, struct configured_feed *w);
 
 int order_load(struct feeds *feeds, struct txn *txn);
-/* Takes over discovery's order of groups and versions. */
-void order_discovered(struct feeds *feeds);
 /* Stores it if the journal has another one. Errors are the journal's. */
 int order_due(struct feeds *feeds);
 

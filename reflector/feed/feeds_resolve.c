@@ -259,39 +259,6 @@ int resolve_due(struct feeds *feeds)
 	return r;
 }
 
-void feeds_discovered(struct feeds *feeds, int result)
-{
-	CHECK_OBJ(feeds, FEEDS_MAGIC);
-	feeds->resolve_random = pace_random();
-	wildcard_discovered(feeds, result);
-	if (result >= 0)
-		order_discovered(feeds);
-	for (size_t i = 0; i < feeds->n_configured; i++) {
-		struct configured_feed *w = &feeds->configured[i];
-
-		if (w->verified ? result < 0 || !resolve_has_other_names(feeds, w)
-				: result < 0 && w->ask_ns != UINT64_MAX)
-			continue;
-		resolve_at(feeds, w, 0); /* before a feed lists that waited for the same answer */
-		if (result < 0)
-			resolve_failed(feeds, w, result);
-	}
-	for (size_t i = 0; i < feeds->n_configured; i++)
-		if (feeds->configured[i].session)
-			session_discovered(feeds->configured[i].session, result);
-	for (size_t i = 0; i < feeds->n_retired; i++)
-		session_discovered(feeds->retired[i].session, result);
-}
-
-void feeds_rediscover(struct feeds *feeds)
-{
-	feeds->resolve_random = pace_random();
-	for (size_t i = 0; i < feeds->n_configured; i++)
-		if (feeds->configured[i].verified)
-			resolve_at(feeds, &feeds->configured[i],
-				resolve_later(feeds, FEEDS_RETRY_FIRST / 2));
-}
-
 /* ---- the order of discovery ---------------------------------------------- */
 
 /*
@@ -310,7 +277,8 @@ int order_load(struct feeds *feeds, struct txn *txn)
 	return buf_error(&feeds->order);
 }
 
-void order_discovered(struct feeds *feeds)
+/* Takes over discovery's order of groups and versions. */
+static void order_discovered(struct feeds *feeds)
 {
 	const struct resource *last = NULL, *resource;
 	size_t at = 0;
@@ -342,4 +310,39 @@ int order_due(struct feeds *feeds)
 	feeds->order_changed = false;
 	return recorder_changed(
 		recorder, journal_set_order(feeds->journal, buf_bytes(&feeds->order)));
+}
+
+/* ---- answers of discovery ------------------------------------------------ */
+
+void feeds_discovered(struct feeds *feeds, int result)
+{
+	CHECK_OBJ(feeds, FEEDS_MAGIC);
+	feeds->resolve_random = pace_random();
+	wildcard_discovered(feeds, result);
+	if (result >= 0)
+		order_discovered(feeds);
+	for (size_t i = 0; i < feeds->n_configured; i++) {
+		struct configured_feed *w = &feeds->configured[i];
+
+		if (w->verified ? result < 0 || !resolve_has_other_names(feeds, w)
+				: result < 0 && w->ask_ns != UINT64_MAX)
+			continue;
+		resolve_at(feeds, w, 0); /* before a feed lists that waited for the same answer */
+		if (result < 0)
+			resolve_failed(feeds, w, result);
+	}
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		if (feeds->configured[i].session)
+			session_discovered(feeds->configured[i].session, result);
+	for (size_t i = 0; i < feeds->n_retired; i++)
+		session_discovered(feeds->retired[i].session, result);
+}
+
+void feeds_rediscover(struct feeds *feeds)
+{
+	feeds->resolve_random = pace_random();
+	for (size_t i = 0; i < feeds->n_configured; i++)
+		if (feeds->configured[i].verified)
+			resolve_at(feeds, &feeds->configured[i],
+				resolve_later(feeds, FEEDS_RETRY_FIRST / 2));
 }

@@ -60,21 +60,6 @@ int request_path(const struct feed_definition *definition, const struct feed_act
 	return r;
 }
 
-int request_check_path(const struct feed_definition *definition, const char *rv, uint32_t limit,
-	const char *continue_, struct buf *path)
-{
-	request_put_resource(path, definition, definition->namespace_);
-	buf_printf(path, "?limit=%u", limit);
-	request_put_parameter(path, "labelSelector", definition->label_selector);
-	request_put_parameter(path, "fieldSelector", definition->field_selector);
-	request_put_parameter(path, "continue", continue_);
-	if (*rv && !*continue_) {
-		request_put_parameter(path, "resourceVersion", rv);
-		buf_str(path, "&resourceVersionMatch=Exact");
-	}
-	return buf_error(path);
-}
-
 int request_probe_path(const struct feed_definition *definition, const char *rv, struct buf *path)
 {
 	const char *name_space = definition->namespace_;

@@ -17,11 +17,6 @@ int request_path(const struct feed_definition *definition, const struct feed_act
  */
 int request_probe_path(const struct feed_definition *definition, const char *rv, struct buf *path);
 
-/* One page of the feed's objects as they were at exactly RV, or ("") as they are now; CONTINUE_
- * "": the first. Appended to PATH. */
-int request_check_path(const struct feed_definition *definition, const char *rv, uint32_t limit,
-	const char *continue_, struct buf *path);
-
 #define REQUEST_ACCEPT_METADATA "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 /* Returns the static Accept header: objects, or their metadata only (docs/protocol.md 2.1). A

@@ -95,12 +95,12 @@ void session_set_well(struct session *session)
 	if (!session->troubled || session->useless_watch)
 		return;
 	/* The loop logs the end of a rewind: it concerned the whole store. */
-	if (session->failing && !session->muted && !record_lacks(&session->record))
+	if (session->logged_kinds && !record_lacks(&session->record))
 		LOG(feed_recovered, .feed = session->definition.name);
 	if (session->failing)
 		session->shared->on_well(session->shared->arg, session);
 	session_leave_outage(session);
-	session->troubled = session->failing = session->muted = false;
+	session->troubled = session->failing = false;
 	session->logged_kinds = 0;
 	session_set_passed_error(session);
 }
@@ -173,7 +173,6 @@ void session_fail(struct session *session, const struct status *status)
 		LOG(feed_failed, .feed = name, .kind = kind_name, .state = state,
 			.error = status->text);
 	session->logged_kinds |= many ? 0 : kind;
-	session->muted = many && (session->muted || !session->failing);
 	session_set_error(session, status->text);
 	session->failing = true;
 	session->vouched_ns = 0;
@@ -198,7 +197,6 @@ bool session_settle(struct session *session)
 {
 	CHECK_OBJ(session, SESSION_MAGIC);
 	uint64_t until = session->action.what == FEED_DO_WAIT ? session->action.until_ns
-			 : session->overdue_ns                ? session->overdue_ns
 			 : session->well_ns                   ? session->well_ns
 							      : UINT64_MAX;
 	uint64_t progress_at = session_progress_at(session);
@@ -276,7 +274,7 @@ static void session_resolve(struct session *session)
 static void session_let_go(struct session *session)
 {
 	http_cancel(&session->call);
-	session->well_ns = session->overdue_ns = 0;
+	session->well_ns = 0;
 	session->over = session->finishing = false;
 	buf_trim(&session->held, 0);
 }
@@ -446,13 +444,6 @@ void session_set_resync(struct session *session, uint64_t resync_ns)
 {
 	CHECK_OBJ(session, SESSION_MAGIC);
 	session->definition.resync_ns = resync_ns;
-	session->resync_open = true;
-}
-
-void session_committed(struct session *session)
-{
-	CHECK_OBJ(session, SESSION_MAGIC);
-	session->resync_open = false;
 }
 
 void session_tune(struct session *session, uint32_t page_size, bool drop_gone)
@@ -508,9 +499,7 @@ int session_rewind(struct session *session, const char *why)
 	session_stop(session);
 	session->stopped = session->has_next = session->dropping = false;
 	session_set_error(session, why);
-	if (session->resync_open)
-		session->definition.resync_ns = SESSION_NO_RESYNC;
-	session->resync_open = false;
+	session->definition.resync_ns = UINT64_MAX; /* unknown: it is set once more */
 	int r = record_feed_reload(&session->record);
 	if (r >= 0)
 		session_on(session, FEED_ON_REWIND);

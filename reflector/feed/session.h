@@ -76,11 +76,8 @@ const struct feed_definition *session_definition(const struct session *session);
 int session_rename(struct session *session, const char *name);
 int session_set_aliases(struct session *session, const char *aliases, const char *categories);
 
-/* Notes that the open transaction sets this resync. If that transaction fails the journal's resync
- * is unknown (SESSION_NO_RESYNC in the definition); session_committed() confirms it. */
-#define SESSION_NO_RESYNC UINT64_MAX
+/* Notes that the open transaction sets this resync. */
 void session_set_resync(struct session *session, uint64_t resync_ns);
-void session_committed(struct session *session);
 
 /* Sets the page size of the next list, and whether a gone resource's objects are deleted (whenGone:
  * drop). */

@@ -21,7 +21,6 @@
 /* no etcd is restored within this after a watch that ended in good order */
 #define VOUCHED  (5 * SECOND_NS)
 #define HELD_MAX (1u << 20)
-#define OVERDUE  (5 * SECOND_NS)
 /* an error comes with a watch's head within this */
 #define ACCEPTED (SECOND_NS / 5)
 /* a failed watch's successor is well after this */
@@ -242,7 +241,6 @@ static void session_on_status(void *arg, const struct http_answer *answer)
 	uint64_t now = proc_monotonic_ns();
 	session->mute = session_silent_at(session) <= now;
 	session->heard_ns = now;
-	session->overdue_ns = 0;
 	session->refused = answer->status != 200;
 	session->retry_after_ns = answer->retry_after_ns;
 	if (*answer->warning && warnings_are_new(session->shared->warnings, answer->warning))
@@ -352,10 +350,6 @@ static void session_end_call(struct session *session, int result, int code)
 			session->spoke && result != HTTP_SILENT && now >= session->ends_ns ? now
 											   : 0;
 		session_step_and_do(session, (struct feed_input){.on = FEED_ON_ENDED});
-		/* The connection was silent for long; a living server accepts the next watch at
-		 * once. */
-		if (result == HTTP_SILENT && session->action.what == FEED_DO_WATCH && session->call)
-			session->overdue_ns = proc_monotonic_ns() + OVERDUE;
 	}
 }
 

@@ -25,7 +25,6 @@ struct session {
 	uint64_t queued_ns;        /* since then waiting for FEED_ON_TURN; 0: not */
 	bool stopped;              /* until it is freed or rewound */
 	bool drop_gone;
-	bool resync_open; /* the open transaction sets another resync */
 
 	/* Work in slices. */
 	bool finishing;     /* a list is being ended, */
@@ -67,8 +66,6 @@ struct session {
 	struct feed_progress *progress; /* NULL: none runs */
 	uint64_t wanted;                /* the RV a reader waits for; 0: none */
 	uint64_t progress_ns;           /* none is begun before this */
-	/* one for a smaller RV was begun without a pause, after the last one with a pause */
-	bool progress_replaced;
 
 	uint64_t changes; /* events of watches */
 
@@ -76,16 +73,14 @@ struct session {
 	struct stats_feed row;
 	bool row_changed;
 	bool troubled; /* row.error counts until session_set_well */
-	bool failing;  /* and the log says so, */
-	bool muted;    /* unless it had enough of the same outage */
-	bool counted;  /* in session_outage.failing */
+	bool failing;
+	bool counted; /* in session_outage.failing */
 	/* the last watch was accepted and sent nothing of use: another acceptance is not enough */
 	bool useless_watch;
-	/* deadline of a silent server to answer, for the feed to stay live; 0: none */
-	uint64_t overdue_ns;
-	uint64_t well_ns;       /* when a watch after a useless one has lived long enough; 0: none
+	uint64_t well_ns; /* when a watch after a useless one has lived long enough; 0: none
 			     runs */
-	uint32_t logged_kinds;  /* failures of these kinds are in the log */
+	/* failures of these kinds are in the log; FAILURE_KIND_MAX: a held list */
+	uint32_t logged_kinds;
 	uint64_t passed_shown;  /* record.passed_changes as of row.error */
 	bool lacking;           /* the log has the feed's skipped objects */
 	uint64_t wrong_kind_ns; /* no question for an object of a wrong kind before this */

@@ -33,6 +33,7 @@ static void session_hold_list(struct session *session)
 	LOG(feed_list_held, .feed = session->definition.name, .error = text);
 	session_set_error(session, text);
 	session->failing = true;
+	session->logged_kinds |= 1u << FAILURE_KIND_MAX;
 	stats_add(session->shared->stats, STAT_LISTS_HELD, 1);
 	session->finishing = false;
 	session_step_and_do(session, (struct feed_input){.on = FEED_ON_DOUBTED});
@@ -169,11 +170,6 @@ void session_progress(struct session *session, uint64_t wanted)
 		return;
 	if (session->progress && !progress_asks(session->progress))
 		return; /* the server is beyond the smaller one already */
-	/* The larger one may never come: its first replacement need not wait out the pause. */
-	if (session->progress && !session->progress_replaced) {
-		session->progress_replaced = true;
-		session->progress_ns = 0;
-	}
 	progress_cancel(&session->progress);
 	session->wanted = wanted;
 	session_touch(session);
@@ -192,7 +188,6 @@ static void session_progress_start(struct session *session)
 		session->wanted = 0;
 		return;
 	}
-	session->progress_replaced &= session->progress_ns == 0;
 	session->progress_ns = now + PROGRESS_PAUSE;
 	int r = progress_start(&(struct progress_options){.http = session->shared->http,
 				       .definition = &session->definition,
@@ -325,11 +320,6 @@ int session_work(struct session *session)
 	CHECK_OBJ(session, SESSION_MAGIC);
 	if (session->action.what == FEED_DO_WAIT && session->action.until_ns <= proc_monotonic_ns())
 		session_step_and_do(session, (struct feed_input){.on = FEED_ON_TICK});
-	if (session->overdue_ns && session->overdue_ns <= proc_monotonic_ns()) {
-		session->overdue_ns = 0;
-		session_set_error(session, "the server was silent for long, and does not answer "
-					   "when it is asked again");
-	}
 	if (session->well_ns && session->well_ns <= proc_monotonic_ns()) {
 		session->well_ns = 0;
 		session->useless_watch = false;
