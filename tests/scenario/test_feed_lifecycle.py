@@ -130,7 +130,7 @@ def test_c37_a_resource_that_was_made_again_as_another_one_is_another_feed(simul
     store.verify()
 
 
-def test_objects_stay_when_the_server_loses_their_resource(simulator, store):
+def test_c47_objects_stay_when_the_server_loses_their_resource(simulator, store):
     """The server has lost the whole API and sent no DELETED: readers get the objects with a note about their age."""
     simulator.add_kind(**GADGET)
     simulator.put(GADGETS, gadget("a"))

@@ -9,7 +9,7 @@ import pytest
 
 from harness import eventually
 from harness.objects import pod
-from harness.process import Process, program, run_command
+from harness.process import Process
 from harness.store import whole
 
 KINDS = ["pods", "configmaps", "secrets", "services", "nodes", "deployments.apps", "replicasets.apps", "widgets.example.com"]
@@ -143,38 +143,6 @@ def test_a_garbled_event_is_repaired_by_later_answers(simulator, store):
 
 
 # ---- rights ----------------------------------------------------------------------------------------
-
-
-def test_c46_a_forbidden_feed_says_so_and_keeps_its_objects(simulator, store):
-    simulator.create("pods", 5)
-    simulator.create("nodes", 1)
-    simulator.fault(verb="list", resource="nodes", status=403, body=status(403, "Forbidden", 'nodes is forbidden: User "u" cannot list'))
-    _, reflector = store.start(simulator, whole("pods"), whole("nodes"))
-    state = eventually(lambda: store.feed_status("nodes")["state"] == "forbidden" and store.feed_status("nodes"))
-    assert "cannot list" in state["lastError"]
-    refused = store.kinf("get", "nodes")
-    assert refused.status == 1 and "forbidden" in refused.stderr, refused
-    reader = [program("programs/reader"), "nodes"]
-    told = run_command(reader, store.env)
-    assert "nodes: never listed so far, it is forbidden: " in told.stderr and "cannot list" in told.stderr, told
-    truth = store.objects("pods")
-    simulator.fault(verb="watch", resource="pods", status=403, body=status(403, "Forbidden"))
-    simulator.drop()
-    eventually(lambda: store.feed_status("pods")["state"] == "forbidden")
-    result = store.kinf("get", "pods", "-o", "count", check=True)
-    assert result.stdout == "5\n" and "note: pods: " in result.stderr
-    assert store.objects("pods") == truth and reflector.running
-
-
-def test_c47_a_feed_of_a_lost_resource_is_gone_and_keeps_its_objects(simulator, store):
-    simulator.create("widgets", 3)
-    store.start(simulator, whole("widgets"))
-    simulator.wait_watching("widgets.example.com")
-    truth = store.objects("widgets")
-    simulator.fault(path="widgets", status=404, body="404 page not found\n", headers={"Content-Type": "text/plain"})
-    simulator.drop()
-    eventually(lambda: store.feed_status("widgets")["state"] == "gone")
-    assert store.objects("widgets") == truth
 
 
 def test_refusals_that_never_end_are_cut_off(simulator, store):

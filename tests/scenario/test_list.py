@@ -45,12 +45,6 @@ def test_c54_watches_ask_for_no_compression(simulator, store):
     assert watch["acceptEncoding"] in (None, "identity"), watch
 
 
-def test_page_size_is_the_configured_one(simulator, store):
-    simulator.create("pods", 7)
-    store.start(simulator, whole("pods", pageSize=3))
-    assert [q["limit"] for q in queries(simulator, "list")] == ["3"] * 3
-
-
 def test_an_empty_collection_is_synced(simulator, store):
     store.start_synced("pods")
     assert store.kinf("get", "pods", "-o", "count", check=True).stdout == "0\n"

@@ -348,25 +348,6 @@ def test_the_processor_waits_for_feeds_again_after_a_restart(simulator, store, s
     store.wait_equal(simulator, "pods")
 
 
-# ---- TLS and tokens --------------------------------------------------------------------------------
-
-
-def test_a_feed_works_over_tls_with_a_token(workspace, certificate):
-    simulator = workspace.simulator(tls=certificate, token="secret-1")
-    simulator.create("pods", 5)
-    store = workspace.store(simulator=simulator, ca=certificate[0])
-    processor, reflector = store.start(simulator, whole("pods"))
-    assert "secret-1" not in reflector.log + processor.log
-
-
-def test_a_server_of_an_unknown_ca_is_refused(workspace, certificate):
-    simulator = workspace.simulator(tls=certificate)
-    store = workspace.store(simulator=simulator)
-    reflector = store.configure("pods").reflector("-v")
-    reflector.wait_log(r"(?i)certificate")
-    assert not [r for r in simulator.requests() if r["resource"] == "pods"]
-
-
 def test_a_wrong_token_is_reported(workspace):
     simulator = workspace.simulator(token="right")
     store = workspace.store(simulator=simulator, token="wrong")

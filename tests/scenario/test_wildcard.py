@@ -139,22 +139,6 @@ def test_a_wildcard_without_resources_is_reported_once(simulator, store):
     assert len([line for line in reflector.log.splitlines() if "unresolved" in line]) == 1
 
 
-def test_list_concurrency_limits_the_lists_of_a_wildcard(simulator, store):
-    for n in range(20):
-        simulator.add_kind(**kind(f"thing{n}s"))
-    simulator.fault(verb="list", delayMs=60)
-    store.configure("all", listConcurrency=3, **QUICK)
-    store.daemons()
-    wait_feeds(store, BUILT_IN | {f"thing{n}s.{GROUP}" for n in range(20)})
-    lists = sorted(r["time"] for r in simulator.requests(verb="list") if "continue" not in r["query"])
-    assert len(lists) == 31, lists
-    # A list takes 60 ms: of four lists in a row the last one began after another one had ended.
-    assert all(later - first > 0.055 for first, later in zip(lists, lists[3:])), lists
-    text = store.kinf("status", check=True).stdout
-    rows = [line.split() for line in text.splitlines() if GROUP in line]
-    assert "31 live" in text and [row[0] for row in rows] == sorted(row[0] for row in rows), text
-
-
 def test_a_resource_in_another_version_replaces_its_feed(simulator, store):
     gadgets = f"gadgets.{GROUP}"
     simulator.add_kind(**kind("gadgets"))

@@ -16,22 +16,12 @@ static const char version_document[] =
 	"  \"buildDate\": \"2026-11-21T00:00:00Z\",\n  \"goVersion\": \"\",\n"
 	"  \"compiler\": \"\",\n  \"platform\": \"linux/amd64\"\n}";
 
-static const struct kind *discovery_kind_at(const struct world *world, size_t i)
-{
-	return world->collections[i].kind;
-}
-
-static bool discovery_is_gone(const struct world *world, size_t i)
-{
-	return world->collections[i].gone;
-}
-
 bool discovery_serves(struct world *world, const char *group, const char *version)
 {
 	for (size_t i = 0; i < world->n_collections; i++)
-		if (!discovery_is_gone(world, i) &&
-			!strcmp(discovery_kind_at(world, i)->group, group) &&
-			!strcmp(discovery_kind_at(world, i)->version, version))
+		if (!world->collections[i].gone &&
+			!strcmp(world->collections[i].kind->group, group) &&
+			!strcmp(world->collections[i].kind->version, version))
 			return true;
 	return false;
 }
@@ -39,14 +29,14 @@ bool discovery_serves(struct world *world, const char *group, const char *versio
 /* The I-th kind is the first of its group (and version). */
 static bool discovery_is_first(const struct world *world, size_t i, bool of_version)
 {
-	if (discovery_is_gone(world, i))
+	if (world->collections[i].gone)
 		return false;
 	for (size_t k = 0; k < i; k++)
-		if (!discovery_is_gone(world, k) &&
-			!strcmp(discovery_kind_at(world, k)->group,
-				discovery_kind_at(world, i)->group) &&
-			(!of_version || !strcmp(discovery_kind_at(world, k)->version,
-						discovery_kind_at(world, i)->version)))
+		if (!world->collections[k].gone &&
+			!strcmp(world->collections[k].kind->group,
+				world->collections[i].kind->group) &&
+			(!of_version || !strcmp(world->collections[k].kind->version,
+						world->collections[i].kind->version)))
 			return false;
 	return true;
 }
@@ -58,7 +48,7 @@ static void discovery_each_version(struct world *world, const char *group,
 	const char *comma = "";
 
 	for (size_t i = 0; i < world->n_collections; i++) {
-		if (strcmp(discovery_kind_at(world, i)->group, group) ||
+		if (strcmp(world->collections[i].kind->group, group) ||
 			!discovery_is_first(world, i, true))
 			continue;
 		buf_str(out, comma);
@@ -100,15 +90,15 @@ static void discovery_put_versions(struct buf *out, uint16_t port)
 static void discovery_put_group_version(struct world *world, size_t i, struct buf *out)
 {
 	buf_str(out, "{\"groupVersion\":\"");
-	kind_put_group_version(discovery_kind_at(world, i), out);
-	buf_printf(out, "\",\"version\":\"%s\"}", discovery_kind_at(world, i)->version);
+	kind_put_group_version(world->collections[i].kind, out);
+	buf_printf(out, "\",\"version\":\"%s\"}", world->collections[i].kind->version);
 }
 
 static void discovery_put_group(struct world *world, size_t i, struct buf *out)
 {
-	buf_printf(out, "\"name\":\"%s\",\"versions\":[", discovery_kind_at(world, i)->group);
+	buf_printf(out, "\"name\":\"%s\",\"versions\":[", world->collections[i].kind->group);
 	discovery_each_version(
-		world, discovery_kind_at(world, i)->group, discovery_put_group_version, out);
+		world, world->collections[i].kind->group, discovery_put_group_version, out);
 	buf_str(out, "],\"preferredVersion\":");
 	discovery_put_group_version(world, i, out);
 	buf_byte(out, '}');
@@ -120,7 +110,7 @@ static void discovery_put_groups(struct world *world, struct buf *out)
 
 	buf_str(out, "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
 	for (size_t i = 0; i < world->n_collections; i++) {
-		if (!discovery_kind_at(world, i)->group[0] || !discovery_is_first(world, i, false))
+		if (!world->collections[i].kind->group[0] || !discovery_is_first(world, i, false))
 			continue;
 		buf_printf(out, "%s{", comma);
 		discovery_put_group(world, i, out);
@@ -135,7 +125,7 @@ static void discovery_put_resource(struct buf *out, const struct kind *kind)
 		"{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,\"kind\":\"%s\"",
 		kind->resource, kind->singular, kind->namespaced ? "true" : "false", kind->name);
 	discovery_put_names(out, kind);
-	buf_printf(out, ",\"storageVersionHash\":\"%s\"}", kind->hash);
+	buf_byte(out, '}');
 	if (!kind->no_status)
 		buf_printf(out,
 			",{\"name\":\"%s/status\",\"singularName\":\"\",\"namespaced\":%s,"
@@ -152,9 +142,9 @@ static void discovery_put_resources(
 		"{\"kind\":\"APIResourceList\",%s\"groupVersion\":\"%s%s%s\",\"resources\":[",
 		*group ? "\"apiVersion\":\"v1\"," : "", group, *group ? "/" : "", version);
 	for (size_t i = 0; i < world->n_collections; i++) {
-		const struct kind *kind = discovery_kind_at(world, i);
+		const struct kind *kind = world->collections[i].kind;
 
-		if (discovery_is_gone(world, i) || strcmp(kind->group, group) ||
+		if (world->collections[i].gone || strcmp(kind->group, group) ||
 			strcmp(kind->version, version))
 			continue;
 		buf_str(out, comma);
@@ -190,14 +180,14 @@ static void discovery_put_aggregated_resource(struct buf *out, const struct kind
 
 static void discovery_put_aggregated_version(struct world *world, size_t first, struct buf *out)
 {
-	const struct kind *wanted = discovery_kind_at(world, first);
+	const struct kind *wanted = world->collections[first].kind;
 	const char *comma = "";
 
 	buf_printf(out, "{\"version\":\"%s\",\"resources\":[", wanted->version);
 	for (size_t i = first; i < world->n_collections; i++) {
-		const struct kind *kind = discovery_kind_at(world, i);
+		const struct kind *kind = world->collections[i].kind;
 
-		if (discovery_is_gone(world, i) || strcmp(kind->group, wanted->group) ||
+		if (world->collections[i].gone || strcmp(kind->group, wanted->group) ||
 			strcmp(kind->version, wanted->version))
 			continue;
 		buf_str(out, comma);
@@ -214,7 +204,7 @@ static void discovery_put_aggregated(struct world *world, bool core, struct buf 
 	buf_str(out, "{\"kind\":\"APIGroupDiscoveryList\","
 		     "\"apiVersion\":\"apidiscovery.k8s.io/v2\",\"metadata\":{},\"items\":[");
 	for (size_t i = 0; i < world->n_collections; i++) {
-		const char *group = discovery_kind_at(world, i)->group;
+		const char *group = world->collections[i].kind->group;
 
 		if (core != !group[0] || !discovery_is_first(world, i, false))
 			continue;
@@ -263,8 +253,7 @@ static bool discovery_named_group_answer(struct world *world, const char *path, 
 		return true;
 	}
 	for (size_t i = 0; n == 1 && i < world->n_collections; i++) {
-		if (discovery_is_gone(world, i) ||
-			strcmp(discovery_kind_at(world, i)->group, group))
+		if (world->collections[i].gone || strcmp(world->collections[i].kind->group, group))
 			continue;
 		buf_str(out, "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",");
 		discovery_put_group(world, i, out);

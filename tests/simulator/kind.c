@@ -4,19 +4,6 @@
 #include "tests/simulator/jsontext.h"
 #include "tests/simulator/memory.h"
 
-#define EMPTY_SPEC     ",\"spec\":{},\"status\":{}"
-#define EMPTY_POD      "\"spec\":{\"containers\":null}"
-#define EMPTY_TEMPLATE ",\"spec\":{\"selector\":null,\"template\":{\"metadata\":{}," EMPTY_POD "}"
-#define EMPTY_EVENT \
-	",\"involvedObject\":{},\"source\":{},\"firstTimestamp\":null,\"lastTimestamp\":null," \
-	"\"eventTime\":null,\"reportingComponent\":\"\",\"reportingInstance\":\"\""
-#define EMPTY_NODE \
-	",\"spec\":{},\"status\":{\"daemonEndpoints\":{\"kubeletEndpoint\":{\"Port\":0}}," \
-	"\"nodeInfo\":{\"machineID\":\"\",\"systemUUID\":\"\",\"bootID\":\"\",\"kernelVersion\":" \
-	"\"\"," \
-	"\"osImage\":\"\",\"containerRuntimeVersion\":\"\",\"kubeletVersion\":\"\"," \
-	"\"kubeProxyVersion\":\"\",\"operatingSystem\":\"\",\"architecture\":\"\"}}"
-
 static const struct kind built_in_kinds[] = {
 	{
 		.group = "",
@@ -25,8 +12,6 @@ static const struct kind built_in_kinds[] = {
 		.singular = "configmap",
 		.name = "ConfigMap",
 		.short_name = "cm",
-		.hash = "qFsyl6wFWjQ=",
-		.idle = "",
 		.namespaced = true,
 		.no_status = true,
 	},
@@ -37,12 +22,10 @@ static const struct kind built_in_kinds[] = {
 		.singular = "event",
 		.name = "Event",
 		.short_name = "ev",
-		.hash = "r2yiGXH7wu8=",
 		.fields = "involvedObject.kind involvedObject.namespace involvedObject.name "
 			  "involvedObject.uid involvedObject.apiVersion "
 			  "involvedObject.resourceVersion involvedObject.fieldPath reason "
 			  "reportingComponent source type",
-		.idle = EMPTY_EVENT,
 		.namespaced = true,
 		.no_status = true,
 	},
@@ -53,9 +36,7 @@ static const struct kind built_in_kinds[] = {
 		.singular = "namespace",
 		.name = "Namespace",
 		.short_name = "ns",
-		.hash = "Q3oi5N2YM8M=",
 		.fields = "status.phase",
-		.idle = EMPTY_SPEC,
 	},
 	{
 		.group = "",
@@ -64,9 +45,7 @@ static const struct kind built_in_kinds[] = {
 		.singular = "node",
 		.name = "Node",
 		.short_name = "no",
-		.hash = "XwShjMxG9Fs=",
 		.fields = "spec.unschedulable",
-		.idle = EMPTY_NODE,
 	},
 	{
 		.group = "",
@@ -76,11 +55,9 @@ static const struct kind built_in_kinds[] = {
 		.name = "Pod",
 		.short_name = "po",
 		.category = "all",
-		.hash = "xPOwRZ+Yhw8=",
 		.fields = "spec.nodeName spec.restartPolicy spec.schedulerName "
 			  "spec.serviceAccountName spec.hostNetwork status.phase status.podIP "
 			  "status.nominatedNodeName",
-		.idle = "," EMPTY_POD ",\"status\":{}",
 		.namespaced = true,
 	},
 	{
@@ -89,9 +66,7 @@ static const struct kind built_in_kinds[] = {
 		.resource = "secrets",
 		.singular = "secret",
 		.name = "Secret",
-		.hash = "S6u1pOWzb84=",
 		.fields = "type",
-		.idle = "",
 		.namespaced = true,
 		.no_status = true,
 	},
@@ -103,9 +78,7 @@ static const struct kind built_in_kinds[] = {
 		.name = "Service",
 		.short_name = "svc",
 		.category = "all",
-		.hash = "0/CO1lhkEBI=",
 		.fields = "spec.clusterIP spec.type",
-		.idle = ",\"spec\":{},\"status\":{\"loadBalancer\":{}}",
 		.namespaced = true,
 	},
 	{
@@ -116,8 +89,6 @@ static const struct kind built_in_kinds[] = {
 		.name = "Deployment",
 		.short_name = "deploy",
 		.category = "all",
-		.hash = "8aSe+NMegvE=",
-		.idle = EMPTY_TEMPLATE ",\"strategy\":{}},\"status\":{}",
 		.namespaced = true,
 	},
 	{
@@ -128,8 +99,6 @@ static const struct kind built_in_kinds[] = {
 		.name = "ReplicaSet",
 		.short_name = "rs",
 		.category = "all",
-		.hash = "P1RzHs8/mWQ=",
-		.idle = EMPTY_TEMPLATE "},\"status\":{\"replicas\":0}",
 		.namespaced = true,
 	},
 	{
@@ -138,8 +107,6 @@ static const struct kind built_in_kinds[] = {
 		.resource = "clusterroles",
 		.singular = "clusterrole",
 		.name = "ClusterRole",
-		.hash = "bYE5ZWDrJ44=",
-		.idle = ",\"rules\":null",
 		.no_status = true,
 	},
 	{
@@ -148,8 +115,6 @@ static const struct kind built_in_kinds[] = {
 		.resource = "roles",
 		.singular = "role",
 		.name = "Role",
-		.hash = "7FuwZcIIItM=",
-		.idle = ",\"rules\":null",
 		.namespaced = true,
 		.no_status = true,
 	},
@@ -161,9 +126,7 @@ static const struct kind built_in_kinds[] = {
 		.name = "Widget",
 		.short_name = "wd",
 		.category = "all",
-		.hash = "gIwvi5rymmg=",
 		.fields = "",
-		.idle = "",
 		.namespaced = true,
 		.custom = true,
 	},
@@ -185,9 +148,7 @@ const struct kind *kind_describe(struct bytes description)
 	kind->name = jsontext_dup(jsontext_get(description, "kind"));
 	kind->short_name = jsontext_dup(jsontext_get(description, "shortName"));
 	kind->category = jsontext_dup(jsontext_get(description, "category"));
-	kind->hash = "c2ltdWxhdGVkLg=";
 	kind->fields = "";
-	kind->idle = "";
 	kind->namespaced =
 		!bytes_equal(jsontext_get(description, "namespaced"), BYTES_LIT("false"));
 	kind->custom = true;

@@ -17,11 +17,9 @@ struct kind {
 	const char *name; /* Pod */
 	const char *short_name;
 	const char *category; /* or NULL */
-	const char *hash;     /* storageVersionHash */
 	const char *fields;   /* field labels besides metadata.name and .namespace, space separated;
 				 NULL: a kind without a table of its own, which words its refusal
 				 differently */
-	const char *idle;     /* a bookmark's members after metadata, "" or ",\"spec\":..." */
 	bool namespaced;
 	bool custom;
 	bool no_status; /* has no status subresource */

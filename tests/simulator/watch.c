@@ -87,7 +87,7 @@ static void watch_put_bookmark(struct watch *watch, bool ends_initial)
 	buf_printf(&object, "\"resourceVersion\":\"%" PRIu64 "\"", watch->position);
 	if (ends_initial && !sorted)
 		buf_printf(&object, ",%s", mark);
-	buf_printf(&object, "}%s}", kind->idle);
+	buf_str(&object, "}}");
 	watch_put_event(watch, "BOOKMARK", buf_bytes(&object));
 }
 

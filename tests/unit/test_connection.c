@@ -50,20 +50,6 @@ Test(connection, silent_one_is_shut_down_and_a_talking_one_is_not)
 	cr_assert_eq(connections.count, 0);
 }
 
-Test(connection, unknown_ports_are_nobodys)
-{
-	CLEANUP(connections_release) struct connections connections = {NULL};
-
-	for (int i = 0; i < 20; i++)
-		cr_assert_eq(connections_add(&connections, 1000 + i, 0), 0);
-	connections_heard(&connections, 0, 1);
-	connections_heard(&connections, 65535, 1);
-	connections_condemn(&connections, 0, 100);
-	connections_condemn(&connections, 65535, 100);
-	connections_remove(&connections, 5);
-	cr_assert_eq(connections.count, 20);
-}
-
 Test(connection, a_call_on_a_silent_one_is_asked_again_and_the_next_one_later)
 {
 	CLEANUP(connections_release) struct connections connections = {.silence_ns = 1600};
@@ -89,20 +75,6 @@ Test(connection, a_call_on_a_silent_one_is_asked_again_and_the_next_one_later)
 		close(far[i]);
 	}
 	cr_assert_eq(connections_ask_at(&connections), UINT64_MAX);
-}
-
-Test(connection, nobody_is_asked_again_without_a_limit)
-{
-	CLEANUP(connections_release) struct connections connections = {NULL};
-	int near, far;
-
-	(void)connect_pair(&near, &far);
-	cr_assert_eq(connections_add(&connections, near, 1), 0);
-	cr_assert_eq(connections_ask_at(&connections), UINT64_MAX);
-	cr_assert_eq(connections_ask(&connections, UINT64_MAX - 1), 0);
-	connections_remove(&connections, near);
-	close(near);
-	close(far);
 }
 
 /* Else the older entry would hear for it, and its watches be asked again however much they hear. */

@@ -56,18 +56,6 @@ static void take(void)
 	mass_delete_end(&check);
 }
 
-Test(mass_delete, more_than_the_share_is_held_and_the_share_itself_is_not)
-{
-	list(0, 100);
-	take();
-	list(0, 50);
-	cr_assert_eq(look(50), MASS_DELETE_PASS);
-	list(0, 49);
-	cr_assert_eq(look(50), MASS_DELETE_HOLD);
-	cr_assert_eq(check.missing, 51);
-	cr_assert_eq(check.known, 100);
-}
-
 Test(mass_delete, new_objects_of_a_list_do_not_hide_missing_ones)
 {
 	list(0, 100);
