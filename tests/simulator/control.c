@@ -244,52 +244,8 @@ static void control_down_post(struct control_call *call)
 	buf_str(call->out, "{}\n");
 }
 
-static void *control_end_outage(void *arg)
-{
-	struct control *control = arg;
-	struct world *world = control->api->world;
-	bool closing;
-
-	pthread_mutex_lock(&world->lock);
-	while (!control->closing && world_now_ms() < control->outage_until_ms)
-		world_wait(world, control->outage_until_ms);
-	closing = control->closing;
-	pthread_mutex_unlock(&world->lock);
-	if (!closing)
-		REQUIRE(http_server_resume(control->server) == 0);
-	return NULL;
-}
-
-static void control_join_outage(struct control *control)
-{
-	if (control->outage_begun)
-		REQUIRE(pthread_join(control->outage, NULL) == 0);
-	control->outage_begun = false;
-}
-
-/* Begins an outage; a second call waits for the end of the first outage. */
-static void control_refuse_post(struct control_call *call)
-{
-	struct control *control = call->control;
-	uint64_t ms = (uint64_t)(control_query_real(call, "seconds", 1) * 1000);
-
-	control_join_outage(control);
-	http_server_pause(control->server);
-	control->outage_until_ms = world_now_ms() + ms;
-	REQUIRE(pthread_create(&control->outage, NULL, control_end_outage, control) == 0);
-	control->outage_begun = true;
-	buf_str(call->out, "{}\n");
-}
-
 void control_release(struct control *control)
 {
-	struct world *world = control->api->world;
-
-	pthread_mutex_lock(&world->lock);
-	control->closing = true;
-	world_wake(world);
-	pthread_mutex_unlock(&world->lock);
-	control_join_outage(control);
 	pthread_mutex_destroy(&control->serial);
 }
 
@@ -436,7 +392,6 @@ static const struct control_row {
 	{"POST", "/drop", control_drop_post, UNLOCKED},
 	{"POST", "/down", control_down_post, UNLOCKED},
 	{"POST", "/up", control_up_post, UNLOCKED},
-	{"POST", "/refuse", control_refuse_post, UNLOCKED},
 	{"POST", "/faults", control_faults_post},
 	{"GET", "/faults", control_faults_get},
 	{"DELETE", "/faults", control_faults_delete},

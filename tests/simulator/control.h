@@ -11,18 +11,13 @@ struct control {
 	struct api *api;
 	struct churn *churn;
 	struct http_server *server; /* the API's */
-	pthread_mutex_t serial;     /* serializes calls without world->lock; guards the outage */
-	/* An outage of limited time. */
-	pthread_t outage;
-	bool outage_begun;
-	uint64_t outage_until_ms;
-	bool closing; /* under world->lock */
+	pthread_mutex_t serial;     /* serializes calls without world->lock */
 };
 
 /* The caller sets control->server when the server is open. */
 void control_init(struct control *control, struct api *api, struct churn *churn);
 
-/* Ends the background threads. The control port must be closed. */
+/* The control port must be closed. */
 void control_release(struct control *control);
 
 http_handler_fn control_handle; /* arg: struct control */

@@ -212,19 +212,6 @@ static void pod_put_volumes(struct pod *pod)
 		"'defaultMode':420}}],");
 }
 
-static void pod_put_affinity(struct pod *pod)
-{
-	mix_put(pod->mix,
-		"'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{"
-		"'nodeSelectorTerms':[{'matchExpressions':[{'key':'topology.kubernetes.io/zone',"
-		"'operator':'In','values':['eu-central-1a','eu-central-1b']}]}]}},"
-		"'podAntiAffinity':{'preferredDuringSchedulingIgnoredDuringExecution':[{'weight':"
-		"100,"
-		"'podAffinityTerm':{'labelSelector':{'matchLabels':{'app':'app-%" PRIu64 "'}},"
-		"'topologyKey':'kubernetes.io/hostname'}}]}},",
-		pod->app);
-}
-
 static void pod_specify(struct pod *pod)
 {
 	pod->mix = draft_begin(pod->draft, &pod->draft->body);
@@ -248,8 +235,6 @@ static void pod_specify(struct pod *pod)
 		mix_put(pod->mix, "'nodeName':'node-%" PRIu64 "',", pod->n % LIFELIKE_NODES);
 	mix_put(pod->mix,
 		"'securityContext':{'fsGroup':2000,'seccompProfile':{'type':'RuntimeDefault'}},");
-	if (pod->n % 5 == 2)
-		pod_put_affinity(pod);
 	mix_put(pod->mix, "'schedulerName':'default-scheduler','tolerations':[{'key':"
 			  "'node.kubernetes.io/not-ready','operator':'Exists','effect':'NoExecute',"
 			  "'tolerationSeconds':300},{'key':'node.kubernetes.io/"

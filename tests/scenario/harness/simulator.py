@@ -182,10 +182,6 @@ class Simulator:
     def up(self):
         self.call("POST", "/up")
 
-    def refuse(self, seconds):
-        """Cuts all connections and refuses new ones for SECONDS."""
-        self.call("POST", "/refuse", seconds=seconds)
-
     def fault(self, **rule):
         """Adds a fault (keys: tests/simulator/fault.h) and returns its id."""
         return self.call("POST", "/faults", rule)["id"]
