@@ -147,6 +147,8 @@ $(B)/%.o: %.c $(B)/flags
 	$(call say,CC,$<)
 	$(Q)$(CC) $(all_cflags) $(object_flags) -MMD -MP -c -o $@ $<
 
+$(B)/print/table/printer.o: print/table/descriptions.txt # assembled into it
+
 $(B)/%.o: %.cpp $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)

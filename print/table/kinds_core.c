@@ -74,35 +74,17 @@ static enum printer_cell_type node_kernel(struct printer_row *row)
 	return PRINTER_STRING;
 }
 
-#define ABOUT_ADDRESSES \
-	"List of addresses reachable to the node. Queried from cloud provider, if " \
-	"available. More info: " \
-	"https://kubernetes.io/docs/reference/node/node-status/#addresses Note: This " \
-	"field is declared as mergeable, but the merge key is not sufficiently unique, " \
-	"which can cause data corruption when it is merged. Callers should instead use a " \
-	"full-replacement patch. See https://pr.k8s.io/79391 for an example. Consumers " \
-	"should assume that addresses can change during the lifetime of a Node. However, " \
-	"there are some exceptions where this may not be possible, such as Pods that " \
-	"inherit a Node's address in its own status or consumers of the downward API " \
-	"(status.hostIP)."
-
 static const struct printer_cell_row node_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Status", "string", 0, node_status, "The status of the node"),
-	CELL_FUNCTION("Roles", "string", 0, printer_put_roles, "The roles of the node"),
+	CELL_FUNCTION("Status", "string", 0, node_status),
+	CELL_FUNCTION("Roles", "string", 0, printer_put_roles),
 	CELL_AGE,
-	CELL_TEXT("Version", "status.nodeInfo.kubeletVersion", NULL,
-		"Kubelet Version reported by the node."),
-	CELL_FUNCTION_OF("Internal-IP", 1, node_address, "InternalIP", ABOUT_ADDRESSES),
-	CELL_FUNCTION_OF("External-IP", 1, node_address, "ExternalIP", ABOUT_ADDRESSES),
-	CELL_WIDE("OS-Image", "status.nodeInfo.osImage", "<unknown>",
-		"OS Image reported by the node from /etc/os-release (e.g. Debian GNU/Linux 7 "
-		"(wheezy))."),
-	CELL_FUNCTION("Kernel-Version", "string", 1, node_kernel,
-		"Kernel Version reported by the node from 'uname -r' (e.g. 3.16.0-0.bpo.4-amd64)."),
-	CELL_WIDE("Container-Runtime", "status.nodeInfo.containerRuntimeVersion", "<unknown>",
-		"ContainerRuntime Version reported by the node through runtime remote API (e.g. "
-		"containerd://1.4.2)."),
+	CELL_TEXT("Version", "status.nodeInfo.kubeletVersion", NULL),
+	CELL_FUNCTION_OF("Internal-IP", 1, node_address, "InternalIP"),
+	CELL_FUNCTION_OF("External-IP", 1, node_address, "ExternalIP"),
+	CELL_WIDE("OS-Image", "status.nodeInfo.osImage", "<unknown>"),
+	CELL_FUNCTION("Kernel-Version", "string", 1, node_kernel),
+	CELL_WIDE("Container-Runtime", "status.nodeInfo.containerRuntimeVersion", "<unknown>"),
 };
 
 /* ---- events ------------------------------------------------------------- */
@@ -212,40 +194,16 @@ static enum printer_cell_type event_message(struct printer_row *row)
 }
 
 static const struct printer_cell_row event_cells[] = {
-	CELL_FUNCTION("Last Seen", "string", 0, event_last_seen,
-		"The time at which the most recent occurrence of this event was recorded."),
-	CELL_TEXT("Type", "type", NULL,
-		"Type of this event (Normal, Warning), new types could be added in the future"),
-	CELL_TEXT("Reason", "reason", NULL,
-		"This should be a short, machine understandable string that gives the reason for "
-		"the transition into the object's current status."),
-	CELL_FUNCTION("Object", "string", 0, event_object, "The object that this event is about."),
-	CELL_FUNCTION("Subobject", "string", 1, event_subobject,
-		"If referring to a piece of an object instead of an entire object, this string "
-		"should contain a valid JSON/Go field access statement, such as "
-		"desiredState.manifest.containers[2]. For example, if the object reference is to a "
-		"container within a pod, this would take on a value like: "
-		"\"spec.containers{name}\" (where \"name\" refers to the name of the container "
-		"that triggered the event) or if no container name is specified "
-		"\"spec.containers[2]\" (container with index 2 in this pod). This syntax is "
-		"chosen only to have some well-defined way of referencing a part of an object."),
-	CELL_FUNCTION("Source", "string", 1, event_source,
-		"The component reporting this event. Should be a short machine understandable "
-		"string."),
-	CELL_FUNCTION("Message", "string", 0, event_message,
-		"A human-readable description of the status of this operation."),
-	CELL_FUNCTION("First Seen", "string", 1, event_first_seen,
-		"The time at which the event was first recorded. (Time of server receipt is in "
-		"TypeMeta.)"),
-	CELL_FUNCTION(
-		"Count", "string", 1, event_count, "The number of times this event has occurred."),
-	{{"Name", "string", "name", 1,
-		 "Name must be unique within a namespace. Is required when creating resources, "
-		 "although some resources may allow a client to request the generation of an "
-		 "appropriate name automatically. Name is primarily intended for creation "
-		 "idempotence and configuration definition. Cannot be updated. More info: "
-		 "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"},
-		HOW_TEXT, "metadata.name"},
+	CELL_FUNCTION("Last Seen", "string", 0, event_last_seen),
+	CELL_TEXT("Type", "type", NULL),
+	CELL_TEXT("Reason", "reason", NULL),
+	CELL_FUNCTION("Object", "string", 0, event_object),
+	CELL_FUNCTION("Subobject", "string", 1, event_subobject),
+	CELL_FUNCTION("Source", "string", 1, event_source),
+	CELL_FUNCTION("Message", "string", 0, event_message),
+	CELL_FUNCTION("First Seen", "string", 1, event_first_seen),
+	CELL_FUNCTION("Count", "string", 1, event_count),
+	CELL_AS_NAME("Name", 1, HOW_TEXT, "metadata.name"),
 };
 
 /* ---- other kinds -------------------------------------------------------- */
@@ -280,11 +238,8 @@ static enum printer_cell_type quota_put(struct printer_row *row)
 
 static const struct printer_cell_row quota_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION_OF("Request", 0, quota_put, "requests",
-		"Request represents a minimum amount of cpu/memory that a container may consume."),
-	CELL_FUNCTION_OF("Limit", 0, quota_put, "limits",
-		"Limits control the maximum amount of cpu/memory that a container may use "
-		"independent of contention on the node."),
+	CELL_FUNCTION_OF("Request", 0, quota_put, "requests"),
+	CELL_FUNCTION_OF("Limit", 0, quota_put, "limits"),
 	CELL_AGE,
 };
 
@@ -303,39 +258,27 @@ static enum printer_cell_type component_put(struct printer_row *row)
 
 static const struct printer_cell_row component_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION_OF(
-		"Status", 0, component_put, "status", "Status of the component conditions"),
-	CELL_FUNCTION_OF(
-		"Message", 0, component_put, "message", "Message of the component conditions"),
-	CELL_FUNCTION_OF("Error", 0, component_put, "error", "Error of the component conditions"),
+	CELL_FUNCTION_OF("Status", 0, component_put, "status"),
+	CELL_FUNCTION_OF("Message", 0, component_put, "message"),
+	CELL_FUNCTION_OF("Error", 0, component_put, "error"),
 };
 
 static const struct printer_cell_row namespace_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("Status", "status.phase", NULL, "The status of the namespace"),
+	CELL_TEXT("Status", "status.phase", NULL),
 	CELL_AGE,
 };
 
 static const struct printer_cell_row secret_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("Type", "type", NULL,
-		"Used to facilitate programmatic handling of secret data. More info: "
-		"https://kubernetes.io/docs/concepts/configuration/secret/#secret-types"),
-	CELL_COUNT("Data", "string", "data", NULL,
-		"Data contains the secret data. Each key must consist of alphanumeric characters, "
-		"'-', '_' or '.'. The serialized form of the secret data is a base64 encoded "
-		"string, representing the arbitrary (possibly non-string) data value here. "
-		"Described in https://tools.ietf.org/html/rfc4648#section-4"),
+	CELL_TEXT("Type", "type", NULL),
+	CELL_COUNT("Data", "string", "data", NULL),
 	CELL_AGE,
 };
 
 static const struct printer_cell_row configmap_cells[] = {
 	CELL_NAME,
-	CELL_COUNT("Data", "string", "data", "binaryData",
-		"Data contains the configuration data. Each key must consist of alphanumeric "
-		"characters, '-', '_' or '.'. Values with non-UTF-8 byte sequences must use the "
-		"BinaryData field. The keys stored in Data must not overlap with the keys in the "
-		"BinaryData field, this is enforced during validation process."),
+	CELL_COUNT("Data", "string", "data", "binaryData"),
 	CELL_AGE,
 };
 

@@ -96,53 +96,12 @@ static enum printer_cell_type service_ports(struct printer_row *row)
 
 static const struct printer_cell_row service_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("Type", "spec.type", NULL,
-		"type determines how the Service is exposed. Defaults to ClusterIP. Valid options "
-		"are ExternalName, ClusterIP, NodePort, and LoadBalancer. \"ClusterIP\" allocates "
-		"a cluster-internal IP address for load-balancing to endpoints. Endpoints are "
-		"determined by the selector or if that is not specified, by manual construction of "
-		"an Endpoints object or EndpointSlice objects. If clusterIP is \"None\", no "
-		"virtual IP is allocated and the endpoints are published as a set of endpoints "
-		"rather than a virtual IP. \"NodePort\" builds on ClusterIP and allocates a port "
-		"on every node which routes to the same endpoints as the clusterIP. "
-		"\"LoadBalancer\" builds on NodePort and creates an external load-balancer (if "
-		"supported in the current cloud) which routes to the same endpoints as the "
-		"clusterIP. \"ExternalName\" aliases this service to the specified externalName. "
-		"Several other fields do not apply to ExternalName services. More info: https://ku"
-		"bernetes.io/docs/concepts/services-networking/service/#publishing-services-servic"
-		"e-types"),
-	CELL_FUNCTION("Cluster-IP", "string", 0, service_cluster_ip,
-		"clusterIP is the IP address of the service and is usually assigned randomly. If "
-		"an address is specified manually, is in-range (as per system configuration), and "
-		"is not in use, it will be allocated to the service; otherwise creation of the "
-		"service will fail. This field may not be changed through updates unless the type "
-		"field is also being changed to ExternalName (which requires this field to be "
-		"blank) or the type field is being changed from ExternalName (in which case this "
-		"field may optionally be specified, as describe above).  Valid values are "
-		"\"None\", empty string (\"\"), or a valid IP address. Setting this to \"None\" "
-		"makes a \"headless service\" (no virtual IP), which is useful when direct "
-		"endpoint connections are preferred and proxying is not required.  Only applies to "
-		"types ClusterIP, NodePort, and LoadBalancer. If this field is specified when "
-		"creating a Service of type ExternalName, creation will fail. This field will be "
-		"wiped when updating a Service to type ExternalName. More info: https://kubernetes"
-		".io/docs/concepts/services-networking/service/#virtual-ips-and-service-proxies"),
-	CELL_FUNCTION("External-IP", "string", 0, service_external_ip,
-		"externalIPs is a list of IP addresses for which nodes in the cluster will also "
-		"accept traffic for this service.  These IPs are not managed by Kubernetes.  The "
-		"user is responsible for ensuring that traffic arrives at a node with this IP.  A "
-		"common example is external load-balancers that are not part of the Kubernetes "
-		"system."),
-	CELL_FUNCTION("Port(s)", "string", 0, service_ports,
-		"The list of ports that are exposed by this service. More info: https://kubernetes"
-		".io/docs/concepts/services-networking/service/#virtual-ips-and-service-proxies"),
+	CELL_TEXT("Type", "spec.type", NULL),
+	CELL_FUNCTION("Cluster-IP", "string", 0, service_cluster_ip),
+	CELL_FUNCTION("External-IP", "string", 0, service_external_ip),
+	CELL_FUNCTION("Port(s)", "string", 0, service_ports),
 	CELL_AGE,
-	{{"Selector", "string", "", 1,
-		 "Route service traffic to pods with label keys and values matching this selector. "
-		 "If empty or not present, the service is assumed to have an external process "
-		 "managing its endpoints, which Kubernetes will not modify. Only applies to types "
-		 "ClusterIP, NodePort, and LoadBalancer. Ignored if type is ExternalName. More "
-		 "info: https://kubernetes.io/docs/concepts/services-networking/service/"},
-		HOW_LABELS, "spec.selector"},
+	CELL("Selector", "string", 1, HOW_LABELS, "spec.selector"),
 };
 
 /* ---- endpoints ---------------------------------------------------------- */
@@ -185,14 +144,7 @@ static enum printer_cell_type endpoints_list(struct printer_row *row)
 
 static const struct printer_cell_row endpoints_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Endpoints", "string", 0, endpoints_list,
-		"The set of all endpoints is the union of all subsets. Addresses are placed into "
-		"subsets according to the IPs they share. A single address with multiple ports, "
-		"some of which are ready and some of which are not (because they come from "
-		"different containers) will result in the address being displayed in different "
-		"subsets for the different ports. No address will appear in both Addresses and "
-		"NotReadyAddresses in the same subset. Sets of addresses and ports that comprise a "
-		"service."),
+	CELL_FUNCTION("Endpoints", "string", 0, endpoints_list),
 	CELL_AGE,
 };
 
@@ -236,23 +188,9 @@ static enum printer_cell_type slice_endpoints(struct printer_row *row)
 
 static const struct printer_cell_row slice_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("AddressType", "addressType", NULL,
-		"addressType specifies the type of address carried by this EndpointSlice. All "
-		"addresses in this slice must be the same type. This field is immutable after "
-		"creation. The following address types are currently supported: * IPv4: Represents "
-		"an IPv4 Address. * IPv6: Represents an IPv6 Address. * FQDN: Represents a Fully "
-		"Qualified Domain Name. (Deprecated) The EndpointSlice controller only generates, "
-		"and kube-proxy only processes, slices of addressType "
-		"\"IPv4\" and \"IPv6\". No semantics are defined for the \"FQDN\" type."),
-	CELL_FUNCTION("Ports", "string", 0, slice_ports,
-		"ports specifies the list of network ports exposed by each endpoint in this slice. "
-		"Each port must have a unique name. Each slice may include a maximum of 100 ports. "
-		"Services always have at least 1 port, so EndpointSlices generated by the "
-		"EndpointSlice controller will likewise always have at least 1 port. "
-		"EndpointSlices used for other purposes may have an empty ports list."),
-	CELL_FUNCTION("Endpoints", "string", 0, slice_endpoints,
-		"endpoints is a list of unique endpoints in this slice. Each slice may include a "
-		"maximum of 1000 endpoints."),
+	CELL_TEXT("AddressType", "addressType", NULL),
+	CELL_FUNCTION("Ports", "string", 0, slice_ports),
+	CELL_FUNCTION("Endpoints", "string", 0, slice_endpoints),
 	CELL_AGE,
 };
 
@@ -289,14 +227,10 @@ static enum printer_cell_type ingress_ports(struct printer_row *row)
 
 static const struct printer_cell_row ingress_cells[] = {
 	CELL_NAME,
-	CELL_TEXT("Class", "spec.ingressClassName", "<none>",
-		"The name of the IngressClass resource that should be used for additional "
-		"configuration"),
-	CELL_FUNCTION("Hosts", "string", 0, ingress_hosts,
-		"Hosts that incoming requests are matched against before the ingress rule"),
-	CELL_FUNCTION("Address", "string", 0, printer_put_balancer,
-		"Address is a list containing ingress points for the load-balancer"),
-	CELL_FUNCTION("Ports", "string", 0, ingress_ports, "Ports of TLS configurations that open"),
+	CELL_TEXT("Class", "spec.ingressClassName", "<none>"),
+	CELL_FUNCTION("Hosts", "string", 0, ingress_hosts),
+	CELL_FUNCTION("Address", "string", 0, printer_put_balancer),
+	CELL_FUNCTION("Ports", "string", 0, ingress_ports),
 	CELL_AGE,
 };
 
@@ -325,11 +259,9 @@ static enum printer_cell_type class_parameters(struct printer_row *row)
 }
 
 static const struct printer_cell_row class_cells[] = {
-	{{"Name", "string", "name", 0, ABOUT_NAME}, HOW_FUNCTION, .fn = class_name},
-	CELL_TEXT("Controller", "spec.controller", NULL,
-		"Controller that is responsible for handling this class"),
-	CELL_FUNCTION("Parameters", "string", 0, class_parameters,
-		"A reference to a resource with additional parameters"),
+	CELL_AS_NAME("Name", 0, HOW_FUNCTION, .fn = class_name),
+	CELL_TEXT("Controller", "spec.controller", NULL),
+	CELL_FUNCTION("Parameters", "string", 0, class_parameters),
 	CELL_AGE,
 };
 
@@ -337,24 +269,13 @@ static const struct printer_cell_row class_cells[] = {
 
 static const struct printer_cell_row policy_cells[] = {
 	CELL_NAME,
-	{{"Pod-Selector", "string", "", 0,
-		 "podSelector selects the pods to which this NetworkPolicy object applies. The "
-		 "array of rules is applied to any pods selected by this field. An empty selector "
-		 "matches all pods in the policy's namespace. Multiple network policies can select "
-		 "the same set of pods. In this case, the ingress rules for each are combined "
-		 "additively. This field is optional. If it is not specified, it defaults to an "
-		 "empty selector."},
-		HOW_SELECTOR, "spec.podSelector"},
+	CELL("Pod-Selector", "string", 0, HOW_SELECTOR, "spec.podSelector"),
 	CELL_AGE,
 };
 
 static const struct printer_cell_row cidr_cells[] = {
 	CELL_NAME,
-	{{"CIDRs", "string", "", 0,
-		 "cidrs defines the IP blocks in CIDR notation (e.g. \"192.168.0.0/24\" or "
-		 "\"2001:db8::/64\") from which to assign service cluster IPs. Max of two CIDRs is "
-		 "allowed, one of each IP family. This field is immutable."},
-		HOW_LIST, "spec.cidrs"},
+	CELL("CIDRs", "string", 0, HOW_LIST, "spec.cidrs"),
 	CELL_AGE,
 };
 
@@ -379,10 +300,7 @@ static enum printer_cell_type address_parent(struct printer_row *row)
 }
 
 static const struct printer_cell_row address_cells[] = {
-	CELL_NAME,
-	CELL_FUNCTION("ParentRef", "string", 0, address_parent,
-		"parentRef references the resource that an IPAddress is attached to. An IPAddress "
-		"must reference a parent object."),
+	CELL_NAME, CELL_FUNCTION("ParentRef", "string", 0, address_parent),
 	CELL_AGE, /* a cell without a column, as the API server sends it */
 };
 

@@ -282,38 +282,14 @@ static enum printer_cell_type pod_gates(struct printer_row *row)
 
 static const struct printer_cell_row pod_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Ready", "string", 0, pod_ready,
-		"The aggregate readiness state of this pod for accepting traffic."),
-	CELL_FUNCTION("Status", "string", 0, pod_status,
-		"The aggregate status of the containers in this pod."),
-	CELL_FUNCTION("Restarts", "string", 0, pod_restarts,
-		"The number of times the containers in this pod have been restarted and when the "
-		"last container in this pod has restarted."),
+	CELL_FUNCTION("Ready", "string", 0, pod_ready),
+	CELL_FUNCTION("Status", "string", 0, pod_status),
+	CELL_FUNCTION("Restarts", "string", 0, pod_restarts),
 	CELL_AGE,
-	CELL_FUNCTION("IP", "string", 1, pod_ip,
-		"podIP address allocated to the pod. Routable at least within the cluster. Empty "
-		"if not yet allocated."),
-	CELL_WIDE("Node", "spec.nodeName", "<none>",
-		"NodeName indicates in which node this pod is scheduled. If empty, this pod is a "
-		"candidate for scheduling by the scheduler defined in schedulerName. Once this "
-		"field is set, the kubelet for this node becomes responsible for the lifecycle of "
-		"this pod. This field should not be used to express a desire for the pod to be "
-		"scheduled on a specific node. "
-		"https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/"
-		"#nodename"),
-	CELL_WIDE("Nominated Node", "status.nominatedNodeName", "<none>",
-		"nominatedNodeName is set only when this pod preempts other pods on the node, but "
-		"it cannot be scheduled right away as preemption victims receive their graceful "
-		"termination periods. This field does not guarantee that the pod will be scheduled "
-		"on this node. Scheduler may decide to place the pod elsewhere if other nodes "
-		"become available sooner. Scheduler may also decide to give the resources on this "
-		"node to a higher priority pod that is created after preemption. As a result, this "
-		"field may be different than PodSpec.nodeName when the pod is scheduled."),
-	CELL_FUNCTION("Readiness Gates", "string", 1, pod_gates,
-		"If specified, all readiness gates will be evaluated for pod readiness. A pod is "
-		"ready when all its containers are ready AND all conditions specified in the "
-		"readiness gates have status equal to \"True\" More info: "
-		"https://git.k8s.io/enhancements/keps/sig-network/580-pod-readiness-gates"),
+	CELL_FUNCTION("IP", "string", 1, pod_ip),
+	CELL_WIDE("Node", "spec.nodeName", "<none>"),
+	CELL_WIDE("Nominated Node", "status.nominatedNodeName", "<none>"),
+	CELL_FUNCTION("Readiness Gates", "string", 1, pod_gates),
 };
 
 /* ---- evictions ---------------------------------------------------------- */
@@ -504,94 +480,27 @@ static enum printer_cell_type eviction_message(struct printer_row *row)
 	return printer_put_bytes(row, p < end ? BYTES(p, (size_t)(end - p)) : BYTES_LIT("<unset>"));
 }
 
-#define CELL_EVICTION_TARGET(name_, of_) \
-	CELL_FUNCTION_OF(name_, 0, eviction_target, of_, \
-		"target contains a reference to an object (e.g. a pod) that should be evicted. " \
-		"This field is required and immutable.")
-
 static const struct printer_cell_row eviction_cells[] = {
 	CELL_NAME,
-	CELL_EVICTION_TARGET("Target", "name"),
-	CELL_EVICTION_TARGET("Target Type", ""),
-	CELL_FUNCTION("Status", "string", 0, eviction_status,
-		"conditions contain information about the eviction request.\n\nEviction specific "
-		"conditions are: TargetEvicted or Failed (managed by evictionrequest-controller). "
-		"- Failed means that the eviction request is no longer being processed\n  by any "
-		"eviction responder. This can happen if the request is canceled or if no "
-		"responder\n  managed to evict the target (e.g. terminate or delete a pod).\n- "
-		"TargetEvicted means that the target has been evicted (e.g. a pod has been "
-		"terminated or deleted).\n\n\tThe maximum length of the conditions list is 100."),
-	CELL_FUNCTION("Active Responder", "string", 0, eviction_active,
-		"state specifies a state that is assigned by the evictionrequest-controller. "
-		"Responders should observe this state in order to navigate their lifecycle. - "
-		"Inactive means that the responder should not yet process this eviction request. - "
-		"Active means that the responder is either running or expected to start soon.\n  "
-		"Also, startTime has been set in the ResponderStatus by the "
-		"evictionrequest-controller.\n\n  An active responder should currently interact "
-		"with the eviction process by updating\n  .status.responders, where .name is the "
-		"active responder name. ResponderStatus fields\n  should be periodically updated "
-		"to indicate the progress or completion of the eviction process.\n  If "
-		".status.responders[].heartbeatTime field is not updated within the heartbeat "
-		"deadline defined\n  by the Eviction API (currently 20 minutes), the eviction is "
-		"passed over to the next responder\n\t with a lower priority. Only one responder "
-		"can be active at a time.\n- Interrupted means that the responder has failed to "
-		"start or failed to update\n  heartbeatTime in ResponderStatus in a timely "
-		"manner.\n- Canceled means that the responder has been canceled. In other words, "
-		"there\tis no\n  EvictionRequest with the same target and Eviction intent in "
-		".spec.intent.\n- Completed means that the responder has successfully completed "
-		"and set completionTime\n  in ResponderStatus.\n\nPlease refer to the "
-		"ResponderStatus in .status.responders for more details on each responder."),
-	CELL_FUNCTION("Responder Status", "string", 0, eviction_state,
-		"ResponderStatus represents the last observed status of the eviction process of "
-		"the responder. It should be only updated by the designated responder whose name "
-		"is .name field."),
-	CELL_FUNCTION("Responder Expected Finish", "string", 0, eviction_finish,
-		"expectedCompletionTime is the time at which the eviction process step is expected "
-		"to end for the responder. The time cannot be set to the past. May be omitted if "
-		"no estimate can be made."),
-	CELL_FUNCTION("Requesters", "string", 0, eviction_requesters,
-		"requesters allow you to identify the entities, that requested the eviction of the "
-		"target. If all the requesters withdraw their eviction intent, the eviction will "
-		"be canceled.\n\nThe maximum length of the requesters list is 100. If this limit "
-		"is exceeded, requesters with Withdrawn intent should be dropped first."),
+	CELL_FUNCTION_OF("Target", 0, eviction_target, "name"),
+	CELL_FUNCTION_OF("Target Type", 0, eviction_target, ""),
+	CELL_FUNCTION("Status", "string", 0, eviction_status),
+	CELL_FUNCTION("Active Responder", "string", 0, eviction_active),
+	CELL_FUNCTION("Responder Status", "string", 0, eviction_state),
+	CELL_FUNCTION("Responder Expected Finish", "string", 0, eviction_finish),
+	CELL_FUNCTION("Requesters", "string", 0, eviction_requesters),
 	CELL_AGE,
-	CELL_FUNCTION("Responder Heartbeat", "string", 1, eviction_heartbeat,
-		"heartbeatTime is the last time at which the eviction process was reported to be "
-		"in progress by the responder. It should reflect the present time when set. "
-		"Responders should avoid heartbeats more frequent than 20 seconds to avoid "
-		"overloading the control-plane."),
-	CELL_FUNCTION("Responder Status Message", "string", 1, eviction_message,
-		"message provides human-readable details about the state of the responder and the "
-		"eviction process. Maximum length is 4000 characters."),
+	CELL_FUNCTION("Responder Heartbeat", "string", 1, eviction_heartbeat),
+	CELL_FUNCTION("Responder Status Message", "string", 1, eviction_message),
 };
 
 static const struct printer_cell_row evictionrequest_cells[] = {
 	CELL_NAME,
-	CELL_EVICTION_TARGET("Target", "name"),
-	CELL_EVICTION_TARGET("Target Type", ""),
-	CELL_FUNCTION("Status", "string", 0, eviction_status,
-		"conditions contain information about the eviction request.\n\nEvictionRequest "
-		"specific conditions are: TargetEvicted or Failed (managed by "
-		"evictionrequest-controller). - Failed means that the eviction request is no "
-		"longer being processed\n  by any eviction responder. This can happen if the "
-		"request is canceled or if no responder\n  managed to evict the target (e.g. "
-		"terminate or delete a pod).\n- TargetEvicted means that the target has been "
-		"evicted (e.g. a pod has been terminated or deleted).\n\nThese conditions can be "
-		"reset if the eviction was unsuccessful and a new Eviction intent has been "
-		"submitted.\n\nThe maximum length of the conditions list is 100."),
-	CELL_TEXT("Requester", "spec.requester", NULL,
-		"requester allows you to identify the entity, that requested the eviction of the "
-		"target.\n\nIt must be a valid domain-prefixed key (such as \"acme.io/foo\"). "
-		"Domain names *.k8s.io and *.kubernetes.io are reserved. This field is required "
-		"and immutable."),
-	CELL_TEXT("Intent", "spec.intent", NULL,
-		"intent specifies the action that should be taken for the specified target.\n\n- "
-		"Eviction means that the requester is interested in the eviction of the target. - "
-		"Withdrawn means that the requester is no longer interested in the eviction of the "
-		"target.\n  If all requesters' intents are withdrawn for a common target, the "
-		"eviction will be canceled.\n  Cancellation consequences:\n  - Inactive responders "
-		"will never run.\n  - Active responders are expected to cancel the eviction.\n  - "
-		"Completed or Interrupted responders should not take any action."),
+	CELL_FUNCTION_OF("Target", 0, eviction_target, "name"),
+	CELL_FUNCTION_OF("Target Type", 0, eviction_target, ""),
+	CELL_FUNCTION("Status", "string", 0, eviction_status),
+	CELL_TEXT("Requester", "spec.requester", NULL),
+	CELL_TEXT("Intent", "spec.intent", NULL),
 	CELL_AGE,
 };
 

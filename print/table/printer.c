@@ -41,8 +41,45 @@ struct printer {
 
 /* Columns of a custom resource without any in its definition. */
 static const struct printer_cell_row printer_plain[] = {
-	CELL_NAME, {{"Age", "date", "", 0, ABOUT_CREATED}, HOW_AGE, "metadata.creationTimestamp",
-			   .none = "<unknown>"}};
+	CELL_NAME,
+	CELL("Age", "date", 0, HOW_AGE, "metadata.creationTimestamp", .none = "<unknown>"),
+};
+
+/* The API server's descriptions of columns, as tests/tables/record.py wrote them: each after a line
+ * "# RESOURCE<TAB>COLUMN". Those of all kinds have no resource. */
+extern const char printer_descriptions[];
+__asm__(".section .rodata\n"
+	".hidden printer_descriptions\n"
+	".globl printer_descriptions\n"
+	"printer_descriptions: .ascii \"\\n\"\n"
+	".incbin \"print/table/descriptions.txt\"\n"
+	".byte 0\n"
+	".previous\n");
+
+/* Returns the descriptions of RESOURCE, which follow one another. */
+static struct bytes printer_describe_kind(const char *resource)
+{
+	char head[128];
+	size_t size = (size_t)snprintf(head, sizeof(head), "\n# %s\t", resource);
+	const char *begin = strstr(printer_descriptions, head), *end = begin;
+
+	while (end && strncmp(end, head, size) == 0)
+		end = strstr(end + size, "\n# ");
+	return begin ? BYTES(begin, (size_t)(end - begin)) : BYTES_LIT("");
+}
+
+/* Finds COLUMN's description in those of a kind. Returns no text if there is none. */
+static struct bytes printer_describe(struct bytes kind, const char *column)
+{
+	char head[128];
+	size_t size = (size_t)snprintf(head, sizeof(head), "\t%s\n", column);
+	const char *text = memmem(kind.data, kind.size, head, size);
+
+	if (!text)
+		return BYTES_LIT("");
+	text += size;
+	return BYTES(text, (size_t)(strstr(text, "\n# ") - text));
+}
 
 static const struct printer_kind_row *printer_find_kind(const struct printer_kind *kind)
 {
@@ -53,22 +90,31 @@ static const struct printer_kind_row *printer_find_kind(const struct printer_kin
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
 		for (const struct printer_kind_row *row = tables[i]; row->resource; row++)
 			if (bytes_equal(kind->resource, bytes_str(row->resource)) &&
-				bytes_equal(kind->group, bytes_str(row->group)) &&
-				(!row->version ||
-					bytes_equal(kind->version, bytes_str(row->version))))
+				bytes_equal(kind->group, bytes_str(row->group)))
 				return row;
 	return NULL;
 }
 
-static void printer_use(
-	struct printer *printer, const struct printer_cell_row *cells, size_t n, size_t n_extra)
+/* The kinds that the API server shows with name and age alone. */
+static const struct printer_kind_row printer_any = KIND("", "", printer_plain);
+
+static void printer_use(struct printer *printer, const struct printer_kind_row *row)
 {
-	REQUIRE(n + n_extra <= PRINTER_CELLS_MAX);
-	printer->built_in = cells;
-	printer->n = n;
-	printer->n_extra = n_extra;
-	for (size_t i = 0; i < n; i++)
-		printer->columns[i] = cells[i].column;
+	struct bytes own = printer_describe_kind(row->resource), all = printer_describe_kind("");
+
+	REQUIRE(row->n + row->n_extra <= PRINTER_CELLS_MAX);
+	printer->built_in = row->cells;
+	printer->n = row->n;
+	printer->n_extra = row->n_extra;
+	printer->order = row->order;
+	for (size_t i = 0; i < row->n; i++) {
+		struct printer_column *column = &printer->columns[i];
+
+		*column = row->cells[i].column;
+		column->description = printer_describe(own, column->name);
+		if (!column->description.size)
+			column->description = printer_describe(all, column->name);
+	}
 }
 
 /* Keeps the text KEY of a column, or OTHER. Returns its place in names: they move while they
@@ -136,11 +182,10 @@ static int printer_use_custom(struct printer *printer, struct bytes columns)
 
 	if (r < 0)
 		return r;
-	if (!list.count || list.type != VALUE_ARRAY) {
-		printer_use(printer, printer_plain, ARRAY_SIZE(printer_plain), 0);
+	printer_use(printer, &printer_any);
+	if (!list.count || list.type != VALUE_ARRAY)
 		return 0;
-	}
-	printer->columns[0] = printer_plain[0].column;
+	printer->built_in = NULL;
 	printer->n = 1;
 	value_iter_init(&iter, &list);
 	while (printer->n < PRINTER_CELLS_MAX &&
@@ -156,7 +201,7 @@ static int printer_use_custom(struct printer *printer, struct bytes columns)
 		struct printer_column *c = &printer->columns[i];
 
 		*c = (struct printer_column){names + at[i][0], names + at[i][1], names + at[i][2],
-			c->priority, names + at[i][3]};
+			c->priority, bytes_str(names + at[i][3])};
 	}
 	return 0;
 }
@@ -204,14 +249,10 @@ int printer_new(const struct printer_kind *kind, struct printer **ret_printer)
 	}
 	if (r < 0)
 		return r;
-	if (row) {
-		printer_use(printer, row->cells, row->n, row->n_extra);
-		printer->order = row->order;
-	} else if (columns.size) {
+	if (row || !columns.size)
+		printer_use(printer, row ? row : &printer_any);
+	else
 		r = printer_use_custom(printer, columns);
-	} else {
-		printer_use(printer, printer_plain, ARRAY_SIZE(printer_plain), 0);
-	}
 	if (r < 0)
 		return err_add(r, "columns of '%.*s'", BYTES_ARG(kind->resource));
 	*ret_printer = TAKE(printer);
@@ -467,14 +508,16 @@ void printer_put_columns(const struct printer *printer, struct buf *out)
 	for (size_t i = 0; i < printer->n; i++) {
 		const struct printer_column *c = &printer->columns[i];
 		const struct {
-			const char *key, *text;
-		} texts[] = {{"{\"name\":", c->name}, {",\"type\":", c->type},
-			{",\"format\":", c->format}, {",\"description\":", c->description}};
+			const char *key;
+			struct bytes text;
+		} texts[] = {{"{\"name\":", bytes_str(c->name)}, {",\"type\":", bytes_str(c->type)},
+			{",\"format\":", bytes_str(c->format)},
+			{",\"description\":", c->description}};
 
 		buf_str(out, i ? "," : "[");
 		for (size_t k = 0; k < ARRAY_SIZE(texts); k++) {
 			buf_str(out, texts[k].key);
-			json_write_string(bytes_str(texts[k].text), out);
+			json_write_string(texts[k].text, out);
 		}
 		buf_printf(out, ",\"priority\":%" PRId32 "}", c->priority);
 	}

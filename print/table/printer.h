@@ -25,7 +25,7 @@ struct printer_column {
 	const char *type;   /* string, integer, number, boolean, date */
 	const char *format; /* "name": the column of names; else "" */
 	int32_t priority;   /* 0: always shown; else only in wide tables */
-	const char *description;
+	struct bytes description;
 };
 
 enum printer_cell_type {

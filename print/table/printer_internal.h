@@ -85,7 +85,6 @@ struct printer_cell_row {
 
 struct printer_kind_row {
 	const char *group, *resource;
-	const char *version; /* NULL: any */
 	const struct printer_cell_row *cells;
 	size_t n, n_extra; /* columns; cells after them */
 	const char *order; /* printer_order() */
@@ -98,82 +97,38 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
 
 /* ---- common rows of kinds ---------------------------------------------------- */
 
-/* The descriptions of columns are the API server's, because Tables have them. */
-#define ABOUT_NAME \
-	"Name must be unique within a namespace. Is required when creating resources, although " \
-	"some resources may allow a client to request the generation of an appropriate name " \
-	"automatically. Name is primarily intended for creation idempotence and configuration " \
-	"definition. Cannot be updated. More info: " \
-	"https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
-#define ABOUT_CREATED \
-	"CreationTimestamp is a timestamp representing the server time when this object was " \
-	"created. It is not guaranteed to be set in happens-before order across separate " \
-	"operations. Clients may not set this value. It is represented in RFC3339 form and is " \
-	"in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git." \
-	"k8s.io/community/contributors/devel/sig-architecture/api-conventions" \
-	".md#metadata"
-#define ABOUT_CONTAINERS "Names of each container in the template."
-#define ABOUT_IMAGES     "Images referenced by each container in the template."
-
-#define CELL_NAME \
+#define CELL(name_, type_, priority_, ...) \
 	{ \
-		{"Name", "string", "name", 0, ABOUT_NAME}, HOW_TEXT, "metadata.name" \
+		{name_, type_, "", priority_}, __VA_ARGS__ \
 	}
+/* A column that people know the object by. */
+#define CELL_AS_NAME(name_, priority_, ...) \
+	{ \
+		{name_, "string", "name", priority_}, __VA_ARGS__ \
+	}
+#define CELL_NAME    CELL_AS_NAME("Name", 0, HOW_TEXT, "metadata.name")
+#define CELL_CREATED CELL("Created At", "date", 0, HOW_TEXT, "metadata.creationTimestamp")
 #define CELL_AGE \
-	{ \
-		{"Age", "string", "", 0, ABOUT_CREATED}, HOW_AGE, "metadata.creationTimestamp", \
-			.none = "<unknown>" \
-	}
-#define CELL_CREATED \
-	{ \
-		{"Created At", "date", "", 0, ABOUT_CREATED}, HOW_TEXT, \
-			"metadata.creationTimestamp" \
-	}
-#define CELL_TEXT(name_, path_, none_, about) \
-	{ \
-		{name_, "string", "", 0, about}, HOW_TEXT, path_, .none = none_ \
-	}
-#define CELL_WIDE(name_, path_, none_, about) \
-	{ \
-		{name_, "string", "", 1, about}, HOW_TEXT, path_, .none = none_ \
-	}
+	CELL("Age", "string", 0, HOW_AGE, "metadata.creationTimestamp", .none = "<unknown>")
+#define CELL_TEXT(name_, path_, none_) CELL(name_, "string", 0, HOW_TEXT, path_, .none = none_)
+#define CELL_WIDE(name_, path_, none_) CELL(name_, "string", 1, HOW_TEXT, path_, .none = none_)
 /* TYPE is the API server's of the column, string for some numbers. */
-#define CELL_INTEGER(name_, type_, path_, about) \
-	{ \
-		{name_, type_, "", 0, about}, HOW_INTEGER, path_ \
-	}
-#define CELL_NUMBER(name_, path_, none_, about) \
-	{ \
-		{name_, "string", "", 0, about}, HOW_INTEGER, path_, .none = none_ \
-	}
-#define CELL_COUNT(name_, type_, path_, other_, about) \
-	{ \
-		{name_, type_, "", 0, about}, HOW_COUNT, path_, other_ \
-	}
-#define CELL_BOOLEAN(name_, path_, none_, about) \
-	{ \
-		{name_, "boolean", "", 0, about}, HOW_BOOLEAN, path_, .none = none_ \
-	}
-#define CELL_CONTAINERS(template_) \
-	{{"Containers", "string", "", 1, ABOUT_CONTAINERS}, HOW_NAMES, \
-		template_ ".spec.containers", "name"}, \
-	{ \
-		{"Images", "string", "", 1, ABOUT_IMAGES}, HOW_NAMES, \
-			template_ ".spec.containers", "image" \
-	}
-#define CELL_SELECTOR(path_, about) \
-	{ \
-		{"Selector", "string", "", 1, about}, HOW_SELECTOR, path_ \
-	}
-#define CELL_FUNCTION(name_, type_, priority_, fn_, about) \
-	{ \
-		{name_, type_, "", priority_, about}, HOW_FUNCTION, .fn = fn_ \
-	}
+#define CELL_INTEGER(name_, type_, path_) CELL(name_, type_, 0, HOW_INTEGER, path_)
+
+#define CELL_NUMBER(name_, path_) CELL(name_, "string", 0, HOW_INTEGER, path_, .none = "<none>")
+
+#define CELL_COUNT(name_, type_, path_, other_) CELL(name_, type_, 0, HOW_COUNT, path_, other_)
+#define CELL_BOOLEAN(name_, path_, none_) \
+	CELL(name_, "boolean", 0, HOW_BOOLEAN, path_, .none = none_)
+#define CELL_CONTAINERS(priority_, pod_) \
+	CELL("Containers", "string", priority_, HOW_NAMES, pod_ ".spec.containers", "name"), \
+		CELL("Images", "string", priority_, HOW_NAMES, pod_ ".spec.containers", "image")
+#define CELL_SELECTOR(path_) CELL("Selector", "string", 1, HOW_SELECTOR, path_)
+#define CELL_FUNCTION(name_, type_, priority_, fn_) \
+	CELL(name_, type_, priority_, HOW_FUNCTION, .fn = fn_)
 /* Several cells share the function, which finds OF in row->of. */
-#define CELL_FUNCTION_OF(name_, priority_, fn_, of_, about) \
-	{ \
-		{name_, "string", "", priority_, about}, HOW_FUNCTION, .other = of_, .fn = fn_ \
-	}
+#define CELL_FUNCTION_OF(name_, priority_, fn_, of_) \
+	CELL(name_, "string", priority_, HOW_FUNCTION, .other = of_, .fn = fn_)
 #define KIND(group_, resource_, cells_) \
 	{ \
 		.group = group_, .resource = resource_, .cells = cells_, .n = ARRAY_SIZE(cells_) \

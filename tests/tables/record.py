@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from server import TABLE, Server  # noqa: E402
 
 DATA = Path(__file__).resolve().parent / "data"
+DESCRIPTIONS = DATA.parents[1] / "print/table/descriptions.txt"
 
 
 # The API server makes these itself.
@@ -72,6 +73,16 @@ def table(server, path):
             return now, answer
 
 
+def describe(resource, columns):
+    """Replaces the resource's descriptions of columns, but for those of all kinds."""
+    texts = dict(part.split("\n", 1) for part in DESCRIPTIONS.read_text().removeprefix("# ").removesuffix("\n# \n").split("\n# "))
+    texts = {head: text for head, text in texts.items() if not head.startswith(resource + "\t")}
+    common = {head[1:]: text for head, text in texts.items() if head.startswith("\t")}
+    texts |= {f"{resource}\t{c['name']}": c["description"] for c in columns
+              if c["description"] and c["description"] != common.get(c["name"])}
+    DESCRIPTIONS.write_text("".join(f"# {head}\n{text}\n" for head, text in sorted(texts.items())) + "# \n")
+
+
 def record(server, resource, path):
     version = path.split("/")[-2]
     name, _, group = resource.partition(".")
@@ -80,8 +91,10 @@ def record(server, resource, path):
     for row in rows:
         row["object"]["metadata"].pop("managedFields", None)
         row.pop("conditions", None)
-    head = {"group": group, "version": version, "resource": name, "now": now, "kind": answer["kind"],
-            "columns": columns_of(server, resource, version),
+    columns = columns_of(server, resource, version)
+    if columns is None:
+        describe(name, answer["columnDefinitions"])
+    head = {"group": group, "version": version, "resource": name, "now": now, "kind": answer["kind"], "columns": columns,
             "columnDefinitions": [{k: v for k, v in c.items() if k != "description"} for c in answer["columnDefinitions"]]}
     with open(DATA / f"{resource}.json", "w") as out:
         out.write(json.dumps(head)[:-1] + ', "rows": [\n')

@@ -138,7 +138,7 @@ Test(printer, columns_that_a_feed_stores_are_used_without_a_definition)
 	cr_assert_eq(n, 4);
 	cr_assert_str_eq(columns[1].name, "N");
 	cr_assert_eq(columns[1].priority, 1);
-	cr_assert_str_eq(columns[1].description, "How many");
+	cr_assert(bytes_equal(columns[1].description, BYTES_LIT("How many")));
 	cr_assert_str_eq(columns[2].name, "Short");
 	cr_assert_str_eq(columns[3].type, "date");
 }
@@ -158,7 +158,7 @@ Test(printer, columns_are_those_of_a_table_column_definition)
 	cr_assert_str_eq(columns[0].format, "name");
 	cr_assert_str_eq(columns[2].name, "N");
 	cr_assert_eq(columns[2].priority, 1);
-	cr_assert_str_eq(columns[5].description, "d");
+	cr_assert(bytes_equal(columns[5].description, BYTES_LIT("d")));
 	printer_put_columns(printer, &out);
 	cr_assert(strstr(buf_cstr(&out), "{\"name\":\"N\",\"type\":\"integer\",\"format\":\"\","
 					 "\"description\":\"Custom resource definition column (in "
