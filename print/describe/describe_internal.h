@@ -3,12 +3,8 @@
  * The internal header of the describe group: the lines by which kinds_*.c lay out a kind, and
  * the functions by which a line that no template can express reads its object.
  *
- * A line is a template. `{PATH}` is the text of the field at PATH, names separated by dots;
- * `{PATH|TEXT}` is TEXT if it is absent or empty; `{PATH:FORM}` has another form than its text.
- * A path begins at the part that is
- * described: the object, or the item of the list that `each` names. `@` is that part itself,
- * `@key` its key in a map, and `$` before a path means the second part (the status of a
- * container).
+ * A line is a template (table/printer_internal.h) for the part that is described: the object, or
+ * the item of the list that `each` names.
  *
  *	{.line = "Replicas:\t{status.replicas|0} current / {spec.replicas|0} desired"},
  *	{.when = "status.conditions", .line = "Conditions:\n  Type\tStatus"},
@@ -26,14 +22,11 @@
 struct describe {
 	struct printer_row row; /* the object, the text, the clock, the error */
 	const struct describe_object *object;
-	struct value here, second; /* the described part, and another one beside it */
-	bool has_second;
-	struct value container; /* of a variable */
-	struct bytes key;       /* of `here`, if it is the member of a map */
-	int level;              /* of the lines, two blanks each */
+	struct value here;             /* the described part; row.second is another one beside it */
+	const struct value *container; /* of a variable */
+	int level;                     /* of the lines, two blanks each */
 	/* before the names of containers and volumes: a blank in a template of pods */
 	const char *margin;
-	int error; /* of other reads: sticky */
 };
 
 /* Appends lines for the part d->here. */
@@ -47,8 +40,13 @@ struct describe_line {
 	const char *in;   /* `lines` and `fn` are for the part at this path, if it is there */
 	int level;        /* deeper than the lines around it */
 	const char *line; /* the template; "": an empty line */
+	const char *some; /* a template instead, only if its first field is not empty */
+	/* after `line`, in it: the items of the list at this path by the template `item`; `none`
+	 * if there are none */
+	const char *list, *item, *between, *none;
 	const struct describe_line *lines; /* after `line`; the table ends with END_OF_LINES */
 	describe_fn *fn;                   /* after those */
+	const char *of;                    /* row.of for the function */
 };
 #define END_OF_LINES \
 	{ \
@@ -91,38 +89,21 @@ void describe_events(struct describe *d);
 
 /* Appends LINES for d->here. */
 void describe_lines(struct describe *d, const struct describe_line *lines);
-/* Appends TEMPLATE inside a line. */
-void describe_words(struct describe *d, const char *template);
 /* Appends a line of TEMPLATE. */
 void describe_template(struct describe *d, const char *template);
 /* Appends the blanks of the level, LEVEL deeper. */
 void describe_indent(struct describe *d, int level);
-/* Appends TEXT. A tab in it ends a cell and a line feed a line, as in kubectl. */
-void describe_text(struct describe *d, struct bytes text);
 /* Appends each line of TEXT as a line, with the blanks of the level. */
 void describe_text_lines(struct describe *d, struct bytes text);
 
-/* Keeps R, if it is the first error. */
-void describe_note(struct describe *d, int r);
-
-/* Finds the value at PATH of d->here. */
-bool describe_find(struct describe *d, const char *path, struct value *ret_value);
-/* Returns its text, empty if there is none. */
-struct bytes describe_get(struct describe *d, const char *path);
-bool describe_is_empty(struct describe *d, const char *path);
-
-/* The items of a list in its order, or of a map in the order of keys. */
-struct describe_items {
-	struct describe_item {
-		struct bytes key;
-		struct value value;
-	} * items;
-	size_t n, room;
-};
-/* ORDER: the items of a list are sorted by the text at this path; NULL: not. */
-void describe_items_at(
-	struct describe *d, const char *path, const char *order, struct describe_items *ret_items);
-void describe_items_release(struct describe_items *items);
+/* Functions of printer_internal.h for the part d->here. A tab in a text ends a cell and a line feed
+ * a line, as in kubectl. */
+#define describe_find(d, path, ret_value) printer_find(&(d)->row, &(d)->here, path, ret_value)
+#define describe_get(d, path)             printer_text(&(d)->row, &(d)->here, path)
+#define describe_is_empty(d, path)        printer_is_empty(&(d)->row, &(d)->here, path)
+#define describe_words(d, template)       printer_put_words(&(d)->row, &(d)->here, template)
+#define describe_items_at(d, path, order, ret_list) \
+	printer_list_at(&(d)->row, &(d)->here, path, order, ret_list)
 
 /* ---- other objects ------------------------------------------------------ */
 

@@ -33,7 +33,7 @@ static void event_add(struct describe *d, void *arg)
 
 	(void)timestamp_parse(describe_get(d, "lastTimestamp"), &row.last_ns); /* else it is 0 */
 	int r = ARRAY_ADD(rows->items, rows->n, rows->room, row, "the events of an object");
-	describe_note(d, r);
+	printer_note(&d->row, r);
 }
 
 static int event_compare(const void *a, const void *b)
@@ -67,34 +67,12 @@ static void event_put_age(struct describe *d)
 	describe_words(d, line);
 }
 
-static struct bytes event_trim(struct bytes text)
-{
-	while (text.size && isspace(*(const unsigned char *)text.data))
-		text = BYTES((const char *)text.data + 1, text.size - 1);
-	while (text.size && isspace(((const unsigned char *)text.data)[text.size - 1]))
-		text.size--;
-	return text;
-}
-
 static void event_put(struct describe *d)
 {
-	struct bytes path = describe_get(d, "involvedObject.fieldPath");
-
-	buf_str(d->row.text, "  ");
-	describe_text(d, describe_get(d, "type"));
-	buf_byte(d->row.text, '\t');
-	describe_text(d, describe_get(d, "reason"));
-	buf_byte(d->row.text, '\t');
+	describe_words(d, "  {type}\t{reason}\t");
 	event_put_age(d);
-	buf_byte(d->row.text, '\t');
-	describe_text(
-		d, describe_get(d, describe_is_empty(d, "source.component") ? "reportingComponent"
-									    : "source.component"));
-	buf_byte(d->row.text, '\t');
-	describe_text(d, path);
-	buf_str(d->row.text, path.size ? ": " : "");
-	describe_text(d, event_trim(describe_get(d, "message")));
-	buf_byte(d->row.text, '\n');
+	describe_words(d, "\t[{source.component}|{reportingComponent}]\t"
+			  "[{involvedObject.fieldPath}: ]{message:trim}\n");
 }
 
 /* Adds the events about the object, found by its uid; those about a node have its name there
@@ -110,7 +88,8 @@ static bool event_collect(struct describe *d, struct event_rows *rows)
 	describe_copy(d, "metadata.namespace", in, sizeof(in));
 	for (int i = 0; known && i <= is_node; i++) {
 		describe_copy(d, paths[i], id, sizeof(id));
-		if (printer_find_annotation(&d->row, "kubernetes.io/config.mirror", &mirror))
+		if (printer_find_annotation(
+			    &d->row, &d->row.object, "kubernetes.io/config.mirror", &mirror))
 			(void)snprintf(id, sizeof(id), "%.*s", BYTES_ARG(mirror.text));
 		buf_reset(&fields);
 		buf_str(&fields, "involvedObject.name=");
@@ -118,7 +97,7 @@ static bool event_collect(struct describe *d, struct event_rows *rows)
 		buf_printf(&fields, ",involvedObject.uid=%s", id);
 		const char *text = buf_cstr(&fields);
 		if (buf_error(&fields) < 0)
-			d->error = buf_error(&fields);
+			d->row.error = buf_error(&fields);
 		known = describe_each_object(d, "events", in, NULL, text, event_add, rows);
 	}
 	return known;
@@ -169,7 +148,7 @@ static void any_put_title(struct describe *d, struct bytes name)
 	for (size_t i = 0; i < name.size; i++)
 		plain &= isalpha(p[i]) || p[i] == '-';
 	if (!plain) {
-		describe_text(d, name);
+		buf_bytes_put(d->row.text, name);
 		return;
 	}
 	for (size_t i = 0, end; i < name.size; i = end) {
@@ -196,9 +175,9 @@ static void any_put_scalar(struct describe *d, const struct value *value)
 	if (value->type == VALUE_NIL)
 		buf_str(d->row.text, "<nil>");
 	else if (display_scalar(value, scratch, &text) == FOUND)
-		describe_text(d, text);
+		buf_bytes_put(d->row.text, text);
 	else
-		describe_note(d, display_go(value, d->row.text)); /* a list within a list */
+		printer_note(&d->row, display_go(value, d->row.text)); /* a list within a list */
 	buf_byte(d->row.text, '\n');
 }
 
@@ -234,13 +213,13 @@ static bool any_hides(struct bytes key)
 static void any_put_map(struct describe *d, int level, const struct value *map, bool is_metadata)
 {
 	struct value here = d->here;
-	struct describe_items all;
+	struct printer_list all;
 
 	d->here = *map;
 	describe_items_at(d, "@", NULL, &all);
 	d->here = here;
 	for (size_t i = 0; i < all.n && level < VALUE_DEPTH_MAX; i++) {
-		const struct describe_item *item = &all.items[i];
+		const struct printer_item *item = &all.items[i];
 		bool is_root = level == 0 && map->start == d->row.object.start;
 
 		if (is_metadata && any_hides(item->key))
@@ -259,7 +238,7 @@ static void any_put_map(struct describe *d, int level, const struct value *map, 
 			any_put_scalar(d, &item->value);
 		}
 	}
-	describe_items_release(&all);
+	printer_list_release(&all);
 }
 
 void describe_fields(struct describe *d)

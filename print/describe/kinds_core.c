@@ -17,25 +17,15 @@ static void config_map_value(struct describe *d)
 }
 
 /* Appends how many bytes the value d->here, in base64, is of. */
-static void core_put_size(struct describe *d, const char *between)
+static void core_size(struct describe *d)
 {
 	AUTO_FREE char *data = NULL;
 	struct bytes text = describe_get(d, "@");
 	size_t size = text.size;
 
 	err_ignore(base64_decode(text, &data, &size), "the size of the text is shown");
-	describe_text(d, d->key);
-	buf_printf(d->row.text, ":%s%zu bytes\n", between, size);
-}
-
-static void config_map_binary(struct describe *d)
-{
-	core_put_size(d, " ");
-}
-
-static void secret_value(struct describe *d)
-{
-	core_put_size(d, "\t");
+	buf_bytes_put(d->row.text, d->row.key);
+	buf_printf(d->row.text, "%s%zu bytes\n", d->row.of, size);
 }
 
 static const struct describe_line config_map_lines[] = {
@@ -46,7 +36,7 @@ static const struct describe_line config_map_lines[] = {
 	{.each = "data", .line = "{@key}:\n----", .fn = config_map_value},
 	{.line = ""},
 	{.line = "BinaryData\n===="},
-	{.each = "binaryData", .fn = config_map_binary},
+	{.each = "binaryData", .fn = core_size, .of = ": "},
 	{.line = ""},
 	{.fn = describe_events},
 	END_OF_LINES,
@@ -60,28 +50,23 @@ static const struct describe_line secret_lines[] = {
 	{.line = "Type:\t{type}"},
 	{.line = ""},
 	{.line = "Data\n===="},
-	{.each = "data", .fn = secret_value},
+	{.each = "data", .fn = core_size, .of = ":\t"},
 	END_OF_LINES,
 };
 
 /* ---- service accounts --------------------------------------------------- */
 
-static void account_pull_secrets(struct describe *d)
-{
-	struct value_iter iter = printer_items(&d->row, &d->here, "imagePullSecrets");
-	struct value secret;
-	bool some = false;
-
-	for (; printer_next(&d->row, &iter, &secret); some = true) {
-		buf_str(d->row.text, some ? "                   \t" : "Image pull secrets:\t");
-		describe_text(d, printer_text(&d->row, &secret, "name"));
-		buf_byte(d->row.text, '\n');
-	}
-	buf_str(d->row.text, some ? "" : "Image pull secrets:\t<none>\n");
-}
-
-static const struct describe_line account_lines[] = {LINES_NAME, LINES_LABELS,
-	{.fn = account_pull_secrets}, {.fn = describe_events}, END_OF_LINES};
+static const struct describe_line account_lines[] = {
+	LINES_NAME,
+	LINES_LABELS,
+	{.line = "Image pull secrets:\t",
+		.list = "imagePullSecrets",
+		.item = "{name}",
+		.between = "\n                   \t",
+		.none = "<none>"},
+	{.fn = describe_events},
+	END_OF_LINES,
+};
 
 /* ---- namespaces --------------------------------------------------------- */
 
@@ -91,21 +76,17 @@ struct namespace_parts {
 	size_t n;
 };
 
-/* "limits.cpu 100m 2": the key is d->key, the hard limit d->here; the use is in the status of the
- * quota. */
+/* "limits.cpu 100m 2" of the key and hard limit d->here; the use is in the status of the quota. */
 static void quota_resource(struct describe *d)
 {
 	struct value used, map;
-	bool known = printer_find(&d->row, &d->second, "status.used", &map) &&
-		     value_find(&map, d->key, &used) == FOUND;
+	bool known = describe_find(d, "$status.used", &map) &&
+		     value_find(&map, d->row.key, &used) == FOUND;
 
 	describe_indent(d, 0);
-	describe_text(d, d->key);
-	buf_byte(d->row.text, '\t');
-	describe_text(d, known ? used.text : BYTES_LIT("0"));
-	buf_byte(d->row.text, '\t');
-	describe_text(d, describe_get(d, "@"));
-	buf_byte(d->row.text, '\n');
+	describe_words(d, "{@key}\t");
+	buf_bytes_put(d->row.text, known ? used.text : BYTES_LIT("0"));
+	describe_words(d, "\t{@}\n");
 }
 
 /* The meaning of a scope. */
@@ -134,7 +115,7 @@ static void quota_scope(struct describe *d)
 
 static const struct describe_line quota_lines[] = {
 	{.level = 1, .line = "Name:\t{metadata.name}"},
-	{.level = 1, .when = "spec.scopes", .line = "Scopes:\t{spec.scopes:commas}"},
+	{.level = 1, .some = "Scopes:\t{spec.scopes:commas}"},
 	{.each = "spec.scopes", .level = 1, .fn = quota_scope},
 	{.line = "  Resource\tUsed\tHard\n  --------\t---\t---"},
 	{.each = "status.hard", .level = 1, .fn = quota_resource},
@@ -147,7 +128,7 @@ static void limit_resources(struct describe *d)
 {
 	static const char *const members[] = {
 		"min", "max", "defaultRequest", "default", "maxLimitRequestRatio"};
-	struct describe_items all[ARRAY_SIZE(members)];
+	struct printer_list all[ARRAY_SIZE(members)];
 	struct value map, value;
 
 	for (size_t m = 0; m < ARRAY_SIZE(members); m++)
@@ -162,21 +143,19 @@ static void limit_resources(struct describe *d)
 					earlier |= bytes_equal(all[e].items[k].key, key);
 			if (earlier)
 				continue;
-			buf_byte(d->row.text, ' ');
-			describe_text(d, describe_get(d, "type"));
-			buf_byte(d->row.text, '\t');
-			describe_text(d, key);
+			describe_words(d, " {type}\t");
+			buf_bytes_put(d->row.text, key);
 			for (size_t e = 0; e < ARRAY_SIZE(members); e++) {
 				bool known = describe_find(d, members[e], &map) &&
 					     value_find(&map, key, &value) == FOUND;
 
 				buf_byte(d->row.text, '\t');
-				describe_text(d, known ? value.text : BYTES_LIT("-"));
+				buf_bytes_put(d->row.text, known ? value.text : BYTES_LIT("-"));
 			}
 			buf_byte(d->row.text, '\n');
 		}
 	for (size_t m = 0; m < ARRAY_SIZE(members); m++)
-		describe_items_release(&all[m]);
+		printer_list_release(&all[m]);
 }
 
 static const struct describe_line limit_lines[] = {
@@ -185,12 +164,12 @@ static const struct describe_line limit_lines[] = {
 static void namespace_add_part(struct describe *d, void *arg)
 {
 	struct namespace_parts *parts = arg;
+	const struct value quota = d->here;
 
 	buf_str(d->row.text, parts->n++ ? "" : parts->heading);
-	d->second = d->here;
-	d->has_second = true;
+	d->row.second = &quota;
 	describe_lines(d, parts->lines);
-	d->has_second = false;
+	d->row.second = NULL;
 }
 
 /* Quotas and limits of the namespace, if they are fed. */

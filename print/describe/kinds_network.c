@@ -67,15 +67,15 @@ static bool network_put_endpoints(
 	struct network_endpoints all = {.port = port};
 
 	buf_printf(&selector, "kubernetes.io/service-name=%s", service);
-	describe_note(d, buf_error(&selector));
+	printer_note(&d->row, buf_error(&selector));
 	bool known = describe_each_object(d, "endpointslices.discovery.k8s.io", in,
 		buf_cstr(&selector), NULL, network_add_slice, &all);
 	if (known && !all.exists)
 		buf_str(d->row.text, "<none>");
-	describe_text(d, buf_bytes(&all.text));
+	buf_bytes_put(d->row.text, buf_bytes(&all.text));
 	if (all.n > ENDPOINTS_SHOWN)
 		buf_printf(d->row.text, " + %zu more...", all.n - ENDPOINTS_SHOWN);
-	describe_note(d, buf_error(&all.text));
+	printer_note(&d->row, buf_error(&all.text));
 	buf_release(&all.text);
 	return known;
 }
@@ -85,7 +85,7 @@ static bool network_put_endpoints(
 static const struct describe_line service_port_lines[] = {
 	{.line = "Port:\t{name|<unset>}\t{port}/{protocol}"},
 	{.line = "TargetPort:\t{targetPort|0}/{protocol}"},
-	{.when = "appProtocol", .line = "AppProtocol:\t{appProtocol}"},
+	{.some = "AppProtocol:\t{appProtocol}"},
 	{.when = "nodePort", .line = "NodePort:\t{name|<unset>}\t{nodePort}/{protocol}"},
 	END_OF_LINES,
 };
@@ -110,49 +110,30 @@ static void service_ports(struct describe *d)
 	d->here = here;
 }
 
-static void service_balancers(struct describe *d)
-{
-	struct value here = d->here;
-	struct value_iter iter = printer_items(&d->row, &here, "status.loadBalancer.ingress");
-
-	for (bool some = false; printer_next(&d->row, &iter, &d->here); some = true) {
-		buf_str(d->row.text, some ? ", " : "LoadBalancer Ingress:\t");
-		describe_text(d, describe_get(d, describe_is_empty(d, "ip") ? "hostname" : "ip"));
-		if (!describe_is_empty(d, "ip") && !describe_is_empty(d, "ipMode")) {
-			buf_str(d->row.text, " (");
-			describe_text(d, describe_get(d, "ipMode"));
-			buf_byte(d->row.text, ')');
-		}
-	}
-	buf_byte(d->row.text, '\n');
-	d->here = here;
-}
-
 static const struct describe_line service_lines[] = {
 	LINES_NAME,
 	LINES_LABELS,
 	{.line = "Selector:\t{spec.selector:map}"},
 	{.line = "Type:\t{spec.type}"},
-	{.when = "spec.ipFamilyPolicy", .line = "IP Family Policy:\t{spec.ipFamilyPolicy}"},
+	{.some = "IP Family Policy:\t{spec.ipFamilyPolicy}"},
 	{.line = "IP Families:\t{spec.ipFamilies:comma|<none>}"},
 	{.line = "IP:\t{spec.clusterIP}"},
 	{.line = "IPs:\t{spec.clusterIPs:comma|<none>}"},
-	{.when = "spec.externalIPs", .line = "External IPs:\t{spec.externalIPs:comma}"},
-	{.when = "spec.loadBalancerIP", .line = "Desired LoadBalancer IP:\t{spec.loadBalancerIP}"},
-	{.when = "spec.externalName", .line = "External Name:\t{spec.externalName}"},
-	{.when = "status.loadBalancer.ingress", .fn = service_balancers},
+	{.some = "External IPs:\t{spec.externalIPs:comma}"},
+	{.some = "Desired LoadBalancer IP:\t{spec.loadBalancerIP}"},
+	{.some = "External Name:\t{spec.externalName}"},
+	{.when = "status.loadBalancer.ingress",
+		.line = "LoadBalancer Ingress:\t",
+		.list = "status.loadBalancer.ingress",
+		.item = "[{ip}[ ({ipMode})]|{hostname}]",
+		.between = ", "},
 	{.fn = service_ports},
 	{.line = "Session Affinity:\t{spec.sessionAffinity}"},
-	{.when = "spec.externalTrafficPolicy",
-		.line = "External Traffic Policy:\t{spec.externalTrafficPolicy}"},
-	{.when = "spec.internalTrafficPolicy",
-		.line = "Internal Traffic Policy:\t{spec.internalTrafficPolicy}"},
-	{.when = "spec.healthCheckNodePort",
-		.line = "HealthCheck NodePort:\t{spec.healthCheckNodePort}"},
-	{.when = "spec.loadBalancerSourceRanges",
-		.line = "LoadBalancer Source Ranges:\t{spec.loadBalancerSourceRanges:comma}"},
-	{.when = "spec.trafficDistribution",
-		.line = "Traffic Distribution:\t{spec.trafficDistribution}"},
+	{.some = "External Traffic Policy:\t{spec.externalTrafficPolicy}"},
+	{.some = "Internal Traffic Policy:\t{spec.internalTrafficPolicy}"},
+	{.some = "HealthCheck NodePort:\t{spec.healthCheckNodePort}"},
+	{.some = "LoadBalancer Source Ranges:\t{spec.loadBalancerSourceRanges:comma}"},
+	{.some = "Traffic Distribution:\t{spec.trafficDistribution}"},
 	{.fn = describe_events},
 	END_OF_LINES,
 };
@@ -198,9 +179,9 @@ static void ingress_put_backend(struct describe *d, const char *in)
 	describe_copy(d, "service.name", name, sizeof(name));
 	describe_copy(d, "service.port.number", number, sizeof(number));
 	port.number = bytes_str(number);
-	describe_text(d, bytes_str(name));
+	buf_bytes_put(d->row.text, bytes_str(name));
 	buf_byte(d->row.text, ':');
-	describe_text(d, port.number.size ? port.number : port.name);
+	buf_bytes_put(d->row.text, port.number.size ? port.number : port.name);
 	(void)snprintf(fields, sizeof(fields), "metadata.name=%s", name);
 	if (!describe_each_object(d, "services", in, NULL, fields, ingress_find_port, &port))
 		return;
@@ -240,9 +221,7 @@ static size_t ingress_put_rules(struct describe *d, const char *in)
 		describe_template(d, "  {host|*}\t");
 		paths = printer_items(&d->row, &rule, "http.paths");
 		while (printer_next(&d->row, &paths, &path)) {
-			buf_str(d->row.text, "    \t");
-			describe_text(d, printer_text(&d->row, &path, "path"));
-			buf_str(d->row.text, " \t");
+			printer_put_words(&d->row, &path, "    \t{path} \t");
 			if (printer_find(&d->row, &path, "backend", &d->here))
 				ingress_put_backend(d, in);
 			buf_byte(d->row.text, '\n');
@@ -264,11 +243,7 @@ static void ingress_backends(struct describe *d)
 		d, LINES{{.when = "spec.tls", .line = "TLS:"},
 			   {.each = "spec.tls",
 				   .level = 1,
-				   .lines = LINES{{.unless = "secretName",
-							  .line = "SNI routes {hosts:comma}"},
-					   {.when = "secretName",
-						   .line = "{secretName} terminates {hosts:comma}"},
-					   END_OF_LINES}},
+				   .line = "[{secretName} terminates|SNI routes] {hosts:comma}"},
 			   {.line = "Rules:\n  Host\tPath\tBackends\n  ----\t----\t--------"},
 			   END_OF_LINES});
 	if (!ingress_put_rules(d, in)) {
@@ -278,18 +253,11 @@ static void ingress_backends(struct describe *d)
 	}
 }
 
-static void ingress_address(struct describe *d)
-{
-	buf_str(d->row.text, "Address:\t");
-	(void)printer_put_balancer(&d->row);
-	buf_byte(d->row.text, '\n');
-}
-
 static const struct describe_line ingress_lines[] = {
 	{.line = "Name:\t{metadata.name}"},
 	{.line = "Labels:\t{metadata.labels:labels}"},
 	{.line = "Namespace:\t{metadata.namespace}"},
-	{.fn = ingress_address},
+	{.line = "Address:\t{status.loadBalancer.ingress:balancer}"},
 	{.line = "Ingress Class:\t{spec.ingressClassName|<none>}"},
 	{.fn = ingress_backends},
 	{.line = "Annotations:\t{metadata.annotations:annotations}"},

@@ -28,14 +28,14 @@ static void node_sums_release(struct node_sums *sums)
 
 static struct amount *node_sum(struct describe *d, struct node_sums *sums, struct bytes name)
 {
-	static struct amount lost; /* without memory: d->error says so */
+	static struct amount lost; /* without memory: d->row.error says so */
 	struct node_sum made = {.name = name};
 
 	for (size_t i = 0; i < sums->n; i++)
 		if (bytes_equal(sums->items[i].name, name))
 			return &sums->items[i].quantity;
 	int r = ARRAY_ADD(sums->items, sums->n, sums->room, made, "the resources of a node");
-	describe_note(d, r);
+	printer_note(&d->row, r);
 	return r < 0 ? &lost : &sums->items[sums->n - 1].quantity;
 }
 
@@ -175,8 +175,7 @@ static void node_put_resource(
 		      limit = node_sum_get(&pods->limits, name);
 	struct buf *out = d->row.text;
 
-	buf_str(out, "  ");
-	describe_text(d, bytes_str(name));
+	buf_printf(out, "  %s", name);
 	if (shares) {
 		node_put_share(out, &request, &whole);
 		node_put_share(out, &limit, &whole);
@@ -240,7 +239,7 @@ static void node_pods(struct describe *d)
 		buf_bytes_put(d->row.text, buf_bytes(&pods.rows));
 		node_put_allocated(d, &pods);
 	}
-	describe_note(d, buf_error(&pods.rows));
+	printer_note(&d->row, buf_error(&pods.rows));
 	buf_release(&pods.rows);
 	node_sums_release(&pods.allocatable);
 	node_sums_release(&pods.requests);
@@ -248,13 +247,6 @@ static void node_pods(struct describe *d)
 }
 
 /* ---- the node ----------------------------------------------------------- */
-
-static void node_roles(struct describe *d)
-{
-	buf_str(d->row.text, "Roles:\t");
-	(void)printer_put_roles(&d->row);
-	buf_byte(d->row.text, '\n');
-}
 
 struct node_taint {
 	struct bytes effect, key;
@@ -282,21 +274,15 @@ static void node_taints(struct describe *d)
 	while (printer_next(&d->row, &iter, &one.taint)) {
 		one.effect = printer_text(&d->row, &one.taint, "effect");
 		one.key = printer_text(&d->row, &one.taint, "key");
-		describe_note(
-			d, ARRAY_ADD(all.items, all.n, all.room, one, "the taints of a node"));
+		printer_note(&d->row,
+			ARRAY_ADD(all.items, all.n, all.room, one, "the taints of a node"));
 	}
 	if (all.n)
 		qsort(all.items, all.n, sizeof(*all.items), node_compare_taints);
 	buf_printf(d->row.text, "Taints:\t%s", all.n ? "" : "<none>");
 	for (size_t i = 0; i < all.n; i++) {
-		struct bytes value = printer_text(&d->row, &all.items[i].taint, "value");
-
 		buf_str(d->row.text, i ? "\n\t" : "");
-		describe_text(d, all.items[i].key);
-		buf_str(d->row.text, value.size ? "=" : "");
-		describe_text(d, value);
-		buf_str(d->row.text, all.items[i].effect.size ? ":" : "");
-		describe_text(d, all.items[i].effect);
+		printer_put_words(&d->row, &all.items[i].taint, "{key}[={value}][:{effect}]");
 	}
 	buf_byte(d->row.text, '\n');
 	free(all.items);
@@ -370,7 +356,7 @@ static void node_add_slice(struct describe *d, void *arg)
 	if (i == pools->n) {
 		int r = ARRAY_ADD(pools->items, pools->n, pools->room, one, "the pools of a node");
 
-		describe_note(d, r);
+		printer_note(&d->row, r);
 		if (r < 0)
 			return;
 	}
@@ -394,38 +380,51 @@ static void node_slices(struct describe *d)
 				     "  ------\t----\t------\t-------\n");
 	}
 	for (size_t i = 0; i < pools.n && i < NODE_POOLS_SHOWN; i++) {
-		buf_str(d->row.text, "  ");
-		describe_text(d, pools.items[i].driver);
-		buf_byte(d->row.text, '\t');
-		describe_text(d, pools.items[i].name);
-		buf_printf(
-			d->row.text, "\t%zu\t%zu\n", pools.items[i].slices, pools.items[i].devices);
+		const struct node_pool *pool = &pools.items[i];
+
+		buf_printf(d->row.text, "  %.*s\t%.*s\t%zu\t%zu\n", BYTES_ARG(pool->driver),
+			BYTES_ARG(pool->name), pool->slices, pool->devices);
 	}
 	if (pools.n > NODE_POOLS_SHOWN)
 		buf_printf(d->row.text, "  ...and %zu more pools\n", pools.n - NODE_POOLS_SHOWN);
 	free(pools.items);
 }
 
+static const struct describe_line node_conditions[] = {
+	{.line = "Conditions:\n  "
+		 "Type\tStatus\tLastHeartbeatTime\tLastTransitionTime\tReason\tMessage\n"
+		 "  ----\t------\t-----------------\t------------------\t------\t-------"},
+	{.each = "status.conditions",
+		.level = 1,
+		.line = "{type} \t{status} \t{lastHeartbeatTime:time} \t{lastTransitionTime:time} "
+			"\t{reason} \t{message}"},
+	END_OF_LINES,
+};
+
+static const struct describe_line node_info[] = {
+	{.line = "Machine ID:\t{status.nodeInfo.machineID}"},
+	{.line = "System UUID:\t{status.nodeInfo.systemUUID}"},
+	{.line = "Boot ID:\t{status.nodeInfo.bootID}"},
+	{.line = "Kernel Version:\t{status.nodeInfo.kernelVersion}"},
+	{.line = "OS Image:\t{status.nodeInfo.osImage}"},
+	{.line = "Operating System:\t{status.nodeInfo.operatingSystem}"},
+	{.line = "Architecture:\t{status.nodeInfo.architecture}"},
+	{.line = "Container Runtime Version:\t{status.nodeInfo.containerRuntimeVersion}"},
+	{.line = "Kubelet Version:\t{status.nodeInfo.kubeletVersion}"},
+	/* kubelets before 1.33 */
+	{.some = "Kube-Proxy Version:\t{status.nodeInfo.kubeProxyVersion}"},
+	END_OF_LINES,
+};
+
 static const struct describe_line node_lines[] = {
 	{.line = "Name:\t{metadata.name}"},
-	{.fn = node_roles},
+	{.line = "Roles:\t{metadata.labels:roles}"},
 	LINES_LABELS,
-	{.line = "CreationTimestamp:\t{metadata.creationTimestamp:"
-		 "time}"},
+	{.line = "CreationTimestamp:\t{metadata.creationTimestamp:time}"},
 	{.fn = node_taints},
 	{.line = "Unschedulable:\t{spec.unschedulable|false}"},
 	{.fn = node_lease},
-	{.when = "status.conditions",
-		.line = "Conditions:\n  Type\tStatus\tLastHeartbeatTime\tLastTrans"
-			"itionTime\tReason\tMessage\n"
-			"  ----\t------\t-----------------\t---------"
-			"---------\t------\t-------"},
-	{.each = "status.conditions",
-		.level = 1,
-		.line = "{type} \t{status} "
-			"\t{lastHeartbeatTime:time} "
-			"\t{lastTransitionTime:time} \t{reason} \t"
-			"{message}"},
+	{.when = "status.conditions", .lines = node_conditions},
 	{.line = "Addresses:"},
 	{.each = "status.addresses", .level = 1, .line = "{type}:\t{address}"},
 	{.when = "status.capacity", .line = "Capacity:"},
@@ -434,33 +433,10 @@ static const struct describe_line node_lines[] = {
 	{.each = "status.allocatable", .level = 1, .line = "{@key}:\t{@}"},
 	{.fn = node_slices},
 	{.line = "System Info:"},
-	{.level = 1, .line = "Machine ID:\t{status.nodeInfo.machineID}"},
-	{.level = 1, .line = "System UUID:\t{status.nodeInfo.systemUUID}"},
-	{.level = 1, .line = "Boot ID:\t{status.nodeInfo.bootID}"},
-	{.level = 1,
-		.line = "Kernel Version:\t{status.nodeInfo."
-			"kernelVersion}"},
-	{.level = 1, .line = "OS Image:\t{status.nodeInfo.osImage}"},
-	{.level = 1,
-		.line = "Operating System:\t{status.nodeInfo."
-			"operatingSystem}"},
-	{.level = 1,
-		.line = "Architecture:\t{status.nodeInfo."
-			"architecture}"},
-	{.level = 1,
-		.line = "Container Runtime Version:\t{status.nodeInfo."
-			"containerRuntimeVersion}"},
-	{.level = 1,
-		.line = "Kubelet Version:\t{status.nodeInfo."
-			"kubeletVersion}"},
-	{.when = "status.nodeInfo.kubeProxyVersion",
-		.level = 1,
-		.line = "Kube-Proxy Version:\t{status.nodeInfo."
-			/* kubelets before 1.33 */
-			"kubeProxyVersion}"},
-	{.when = "spec.podCIDR", .line = "PodCIDR:\t{spec.podCIDR}"},
-	{.when = "spec.podCIDRs", .line = "PodCIDRs:\t{spec.podCIDRs:comma}"},
-	{.when = "spec.providerID", .line = "ProviderID:\t{spec.providerID}"},
+	{.level = 1, .lines = node_info},
+	{.some = "PodCIDR:\t{spec.podCIDR}"},
+	{.some = "PodCIDRs:\t{spec.podCIDRs:comma}"},
+	{.some = "ProviderID:\t{spec.providerID}"},
 	{.fn = node_pods},
 	{.fn = describe_events},
 	END_OF_LINES,

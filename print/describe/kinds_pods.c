@@ -10,37 +10,21 @@
 
 /* ---- containers --------------------------------------------------------- */
 
-/* "Port:  80/TCP (http)", "Ports: ..." for several, of the member FIELD. */
-static void container_put_ports(struct describe *d, const char *label, const char *field)
-{
-	struct describe_items ports;
-	struct bytes name;
-
-	describe_items_at(d, "ports", NULL, &ports);
-	describe_indent(d, 0);
-	buf_printf(
-		d->row.text, "%s%s:\t%s", label, ports.n > 1 ? "s" : "", ports.n ? "" : "<none>");
-	for (size_t i = 0; i < ports.n; i++) {
-		const struct value *port = &ports.items[i].value;
-
-		buf_printf(d->row.text, "%s%" PRId64 "/", i ? ", " : "",
-			printer_integer(&d->row, port, field));
-		describe_text(d, printer_text(&d->row, port, "protocol"));
-		name = printer_text(&d->row, port, "name");
-		if (!name.size)
-			continue;
-		buf_str(d->row.text, " (");
-		describe_text(d, name);
-		buf_byte(d->row.text, ')');
-	}
-	buf_byte(d->row.text, '\n');
-	describe_items_release(&ports);
-}
-
+/* "Port:  80/TCP (http)", "Ports: ..." for several. */
 static void container_ports(struct describe *d)
 {
-	container_put_ports(d, "Port", "containerPort");
-	container_put_ports(d, "Host Port", "hostPort");
+	size_t n = printer_items(&d->row, &d->here, "ports").left;
+
+	describe_indent(d, 0);
+	buf_printf(d->row.text, "Port%s:\t%s", n > 1 ? "s" : "", n ? "" : "<none>");
+	(void)printer_put_each(
+		&d->row, &d->here, "ports", "{containerPort|0}/{protocol}[ ({name})]", ", ");
+	buf_byte(d->row.text, '\n');
+	describe_indent(d, 0);
+	buf_printf(d->row.text, "Host Port%s:\t%s", n > 1 ? "s" : "", n ? "" : "<none>");
+	(void)printer_put_each(
+		&d->row, &d->here, "ports", "{hostPort|0}/{protocol}[ ({name})]", ", ");
+	buf_byte(d->row.text, '\n');
 }
 
 static void container_word(struct describe *d)
@@ -52,12 +36,12 @@ static void container_word(struct describe *d)
 static const struct describe_line container_running[] = {
 	{.level = 1, .line = "Started:\t{startedAt:time}"}, END_OF_LINES};
 static const struct describe_line container_waiting[] = {
-	{.level = 1, .when = "reason", .line = "Reason:\t{reason}"}, END_OF_LINES};
+	{.level = 1, .some = "Reason:\t{reason}"}, END_OF_LINES};
 static const struct describe_line container_terminated[] = {
-	{.level = 1, .when = "reason", .line = "Reason:\t{reason}"},
-	{.level = 1, .when = "message", .line = "Message:\t{message}"},
+	{.level = 1, .some = "Reason:\t{reason}"},
+	{.level = 1, .some = "Message:\t{message}"},
 	{.level = 1, .line = "Exit Code:\t{exitCode|0}"},
-	{.level = 1, .when = "signal", .line = "Signal:\t{signal}"},
+	{.level = 1, .some = "Signal:\t{signal}"},
 	{.level = 1, .line = "Started:\t{startedAt:time}"},
 	{.level = 1, .line = "Finished:\t{finishedAt:time}"},
 	END_OF_LINES,
@@ -92,7 +76,7 @@ static void container_states(struct describe *d)
 {
 	struct value ended;
 
-	if (!d->has_second)
+	if (!d->row.second)
 		return;
 	container_put_state(d, "State", "$state");
 	if (describe_find(d, "$lastState.terminated", &ended))
@@ -113,9 +97,9 @@ static void probe_put_address(struct describe *d)
 		*c = (char)tolower((unsigned char)*c);
 	bool is_v6 = host.size && memchr(host.data, ':', host.size);
 	buf_printf(d->row.text, "http-get %s%s//%s", scheme, *scheme ? ":" : "", is_v6 ? "[" : "");
-	describe_text(d, host);
+	buf_bytes_put(d->row.text, host);
 	buf_str(d->row.text, is_v6 ? "]:" : ":");
-	describe_text(d, describe_get(d, "httpGet.port"));
+	buf_bytes_put(d->row.text, describe_get(d, "httpGet.port"));
 	if (path.size && *(const char *)path.data != '/')
 		buf_byte(d->row.text, '/');
 	for (size_t i = 0; i < path.size; i++) { /* Go's url.URL, of a path alone */
@@ -127,7 +111,7 @@ static void probe_put_address(struct describe *d)
 }
 
 /* "Liveness:  http-get http://:80/ delay=0s ...": d->here is the probe. */
-static void probe_put(struct describe *d, const char *label)
+static void probe_put(struct describe *d)
 {
 	static const char times[] = "delay={initialDelaySeconds|0}s timeout={timeoutSeconds|0}s "
 				    "period={periodSeconds|0}s "
@@ -136,7 +120,7 @@ static void probe_put(struct describe *d, const char *label)
 	struct value part;
 
 	describe_indent(d, 0);
-	buf_printf(d->row.text, "%s:\t", label);
+	buf_printf(d->row.text, "%s:\t", d->row.of);
 	if (describe_find(d, "exec", &part)) {
 		describe_words(d, "exec {exec.command:go} ");
 	} else if (describe_find(d, "httpGet", &part)) {
@@ -151,21 +135,6 @@ static void probe_put(struct describe *d, const char *label)
 	}
 	describe_words(d, times);
 	buf_byte(d->row.text, '\n');
-}
-
-static void probe_liveness(struct describe *d)
-{
-	probe_put(d, "Liveness");
-}
-
-static void probe_readiness(struct describe *d)
-{
-	probe_put(d, "Readiness");
-}
-
-static void probe_startup(struct describe *d)
-{
-	probe_put(d, "Startup");
 }
 
 /* ---- environment -------------------------------------------------------- */
@@ -183,10 +152,10 @@ static void container_plain_variable(struct describe *d)
 
 		describe_indent(d, 0);
 		if (first)
-			describe_text(d, describe_get(d, "name"));
+			buf_bytes_put(d->row.text, describe_get(d, "name"));
 		buf_str(d->row.text, first ? ":\t" : "\t");
 		first = false;
-		describe_text(d, BYTES(next, size));
+		buf_bytes_put(d->row.text, BYTES(next, size));
 		buf_byte(d->row.text, '\n');
 		next += size + 1;
 	} while (next <= end);
@@ -207,16 +176,11 @@ static void container_field_variable(struct describe *d)
 	if (r != KINF_FOUND)
 		size = 0; /* an invalid path also has no value */
 	if (r == -ENOMEM)
-		describe_note(d, r);
+		printer_note(&d->row, r);
 	describe_indent(d, 0);
-	describe_text(d, describe_get(d, "name"));
-	buf_str(d->row.text, ":\t");
-	describe_text(d, BYTES(text, size));
-	buf_str(d->row.text, " (");
-	describe_text(d, describe_get(d, "valueFrom.fieldRef.apiVersion"));
-	buf_byte(d->row.text, ':');
-	describe_text(d, bytes_str(path));
-	buf_str(d->row.text, ")\n");
+	describe_words(d, "{name}:\t");
+	buf_put(d->row.text, text, size);
+	describe_words(d, " ({valueFrom.fieldRef.apiVersion}:{valueFrom.fieldRef.fieldPath})\n");
 }
 
 /* The amount of the container's resource in units of the divisor, rounded up. */
@@ -230,17 +194,16 @@ static void container_resource_variable(struct describe *d)
 	if (!amount_parse(text, &divisor) || divisor.milli <= 0)
 		divisor.milli = 1000;
 	(void)snprintf(path, sizeof(path), "resources.%.*s", BYTES_ARG(resource));
-	(void)amount_parse(printer_text(&d->row, &d->container, path), &amount);
+	(void)amount_parse(printer_text(&d->row, d->container, path), &amount);
 	int64_t n = amount.milli / divisor.milli + (amount.milli % divisor.milli > 0);
 	describe_indent(d, 0);
-	describe_text(d, describe_get(d, "name"));
+	describe_words(d, "{name}:\t");
 	if (!n && (bytes_equal(resource, BYTES_LIT("limits.cpu")) ||
 			  bytes_equal(resource, BYTES_LIT("limits.memory"))))
-		buf_str(d->row.text, ":\tnode allocatable (");
+		buf_str(d->row.text, "node allocatable");
 	else
-		buf_printf(d->row.text, ":\t%" PRId64 " (", n);
-	describe_text(d, resource);
-	buf_str(d->row.text, ")\n");
+		buf_printf(d->row.text, "%" PRId64, n);
+	describe_words(d, " ({valueFrom.resourceFieldRef.resource})\n");
 }
 
 static const struct describe_line container_variable[] = {
@@ -259,27 +222,10 @@ static const struct describe_line container_variable[] = {
 };
 
 static const struct describe_line container_source[] = {
-	{.when = "configMapRef",
-		.unless = "prefix",
-		.line = "{configMapRef.name}\tConfigMap\tOptional: {configMapRef.optional|false}"},
-	{.when = "configMapRef",
-		.lines =
-			(const struct describe_line[]){
-				{.when = "prefix",
-					.line = "{configMapRef.name}\tConfigMap with prefix "
-						"'{prefix}'\tOptional: "
-						"{configMapRef.optional|false}"},
-				END_OF_LINES}},
-	{.when = "secretRef",
-		.unless = "prefix",
-		.line = "{secretRef.name}\tSecret\tOptional: {secretRef.optional|false}"},
-	{.when = "secretRef",
-		.lines =
-			(const struct describe_line[]){
-				{.when = "prefix",
-					.line = "{secretRef.name}\tSecret with prefix "
-						"'{prefix}'\tOptional: {secretRef.optional|false}"},
-				END_OF_LINES}},
+	{.some = "{configMapRef.name}\tConfigMap[ with prefix '{prefix}']\tOptional: "
+		 "{configMapRef.optional|false}"},
+	{.some = "{secretRef.name}\tSecret[ with prefix '{prefix}']\tOptional: "
+		 "{secretRef.optional|false}"},
 	END_OF_LINES,
 };
 
@@ -288,21 +234,18 @@ static const struct describe_line container_source[] = {
 static void container_mounts(struct describe *d)
 {
 	struct value here = d->here;
-	struct describe_items all;
+	struct printer_list all;
 
 	describe_items_at(d, "volumeMounts", "mountPath", &all);
 	for (size_t i = 0; i < all.n; i++) {
 		d->here = all.items[i].value;
-		bool read_only = bytes_equal(describe_get(d, "readOnly"), BYTES_LIT("true"));
+		bool read_only = printer_is_true(&d->row, &d->here, "readOnly");
 
-		describe_template(d, describe_is_empty(d, "subPath")
-					     ? (read_only ? "{mountPath} from {name} (ro)"
-							  : "{mountPath} from {name} (rw)")
-				     : read_only
-					     ? "{mountPath} from {name} (ro,path=\"{subPath}\")"
-					     : "{mountPath} from {name} (rw,path=\"{subPath}\")");
+		describe_template(d, read_only
+					     ? "{mountPath} from {name} (ro[,path=\"{subPath}\"])"
+					     : "{mountPath} from {name} (rw[,path=\"{subPath}\"])");
 	}
-	describe_items_release(&all);
+	printer_list_release(&all);
 	d->here = here;
 }
 
@@ -321,18 +264,17 @@ static const struct describe_line container_lines[] = {
 	{.fn = container_ports},
 	{.when = "securityContext.seccompProfile",
 		.line = "SeccompProfile:\t{securityContext.seccompProfile.type}"},
-	{.when = "securityContext.seccompProfile.localhostProfile",
-		.level = 1,
-		.line = "LocalhostProfile:\t{securityContext.seccompProfile.localhostProfile}"},
+	{.level = 1,
+		.some = "LocalhostProfile:\t{securityContext.seccompProfile.localhostProfile}"},
 	{.when = "command", .line = "Command:"},
 	{.each = "command", .level = 1, .fn = container_word},
 	{.when = "args", .line = "Args:"},
 	{.each = "args", .level = 1, .fn = container_word},
 	{.fn = container_states},
 	{.in = "resources", .lines = describe_resources},
-	{.in = "livenessProbe", .fn = probe_liveness},
-	{.in = "readinessProbe", .fn = probe_readiness},
-	{.in = "startupProbe", .fn = probe_startup},
+	{.in = "livenessProbe", .fn = probe_put, .of = "Liveness"},
+	{.in = "readinessProbe", .fn = probe_put, .of = "Readiness"},
+	{.in = "startupProbe", .fn = probe_put, .of = "Startup"},
 	{.when = "envFrom", .line = "Environment Variables from:"},
 	{.each = "envFrom", .level = 1, .lines = container_source},
 	{.unless = "env", .line = "Environment:\t<none>"},
@@ -358,57 +300,44 @@ static bool container_find_status(
 	return false;
 }
 
-/* Appends the containers at PATH of the pod, or template, d->here. STATUSES NULL: they have
- * none. */
-static void container_list(
-	struct describe *d, const char *label, const char *path, const char *statuses)
+/* The containers of the kind OF in the pod, or template, d->here. */
+static void container_list(struct describe *d)
 {
-	struct value pod = d->here;
-	struct describe_items all;
+	static const struct {
+		const char *label, *path, *statuses;
+	} kinds[] = {
+		{"Init Containers", "spec.initContainers", "status.initContainerStatuses"},
+		{"Containers", "spec.containers", "status.containerStatuses"},
+		{"Ephemeral Containers", "spec.ephemeralContainers",
+			"status.ephemeralContainerStatuses"},
+	};
+	const struct value pod = d->here;
+	struct printer_list all;
+	size_t kind = 0;
 
-	describe_items_at(d, path, NULL, &all);
-	buf_printf(d->row.text, "%s%s:%s\n", *d->margin ? "  " : "", label, all.n ? "" : " <none>");
+	while (strcmp(kinds[kind].label, d->row.of) != 0)
+		kind++;
+	describe_items_at(d, kinds[kind].path, NULL, &all);
+	buf_printf(d->row.text, "%s%s:%s\n", *d->margin ? "  " : "", kinds[kind].label,
+		all.n ? "" : " <none>");
 	for (size_t i = 0; i < all.n; i++) {
 		struct bytes name = printer_text(&d->row, &all.items[i].value, "name");
+		struct value status;
 
 		d->here = pod;
-		d->has_second = statuses && container_find_status(d, statuses, name, &d->second);
-		d->here = d->container = all.items[i].value;
+		if (container_find_status(d, kinds[kind].statuses, name, &status))
+			d->row.second = &status;
+		d->container = &all.items[i].value;
+		d->here = *d->container;
 		buf_printf(d->row.text, "  %s", d->margin);
 		describe_template(d, "{name}:");
 		d->level += 2;
 		describe_lines(d, container_lines);
 		d->level -= 2;
+		d->row.second = NULL;
 	}
-	describe_items_release(&all);
-	d->has_second = false;
+	printer_list_release(&all);
 	d->here = pod;
-}
-
-static void pod_init_containers(struct describe *d)
-{
-	container_list(d, "Init Containers", "spec.initContainers", "status.initContainerStatuses");
-}
-
-static void pod_containers(struct describe *d)
-{
-	container_list(d, "Containers", "spec.containers", "status.containerStatuses");
-}
-
-static void pod_ephemeral_containers(struct describe *d)
-{
-	container_list(d, "Ephemeral Containers", "spec.ephemeralContainers",
-		"status.ephemeralContainerStatuses");
-}
-
-static void template_init_containers(struct describe *d)
-{
-	container_list(d, "Init Containers", "spec.initContainers", NULL);
-}
-
-static void template_containers(struct describe *d)
-{
-	container_list(d, "Containers", "spec.containers", NULL);
 }
 
 /* ---- pods --------------------------------------------------------------- */
@@ -416,7 +345,7 @@ static void template_containers(struct describe *d)
 static void pod_volumes(struct describe *d)
 {
 	struct value pod = d->here;
-	struct describe_items all;
+	struct printer_list all;
 
 	describe_items_at(d, "spec.volumes", NULL, &all);
 	buf_printf(d->row.text, "%sVolumes:%s\n", *d->margin ? "  " : "", all.n ? "" : "\t<none>");
@@ -426,35 +355,25 @@ static void pod_volumes(struct describe *d)
 		describe_template(d, "{name}:");
 		describe_volume_source(d);
 	}
-	describe_items_release(&all);
+	printer_list_release(&all);
 	d->here = pod;
 }
 
 /* "node.kubernetes.io/x=v:NoExecute op=Exists for 300s" of d->here. */
 static void toleration_put(struct describe *d)
 {
-	struct bytes key = describe_get(d, "key"), value = describe_get(d, "value"),
-		     effect = describe_get(d, "effect");
-	struct buf *out = d->row.text;
+	size_t start = d->row.text->size;
 
-	describe_text(d, key);
-	buf_str(out, value.size ? "=" : "");
-	describe_text(d, value);
-	buf_str(out, effect.size ? ":" : "");
-	describe_text(d, effect);
-	if (!value.size && bytes_equal(describe_get(d, "operator"), BYTES_LIT("Exists")))
-		buf_str(out, key.size || effect.size ? " op=Exists" : "op=Exists");
-	if (!describe_is_empty(d, "tolerationSeconds")) {
-		buf_str(out, " for ");
-		describe_text(d, describe_get(d, "tolerationSeconds"));
-		buf_byte(out, 's');
-	}
+	describe_words(d, "{key}[={value}][:{effect}]");
+	if (describe_is_empty(d, "value") && printer_is(&d->row, &d->here, "operator", "Exists"))
+		buf_str(d->row.text, d->row.text->size > start ? " op=Exists" : "op=Exists");
+	describe_words(d, "[ for {tolerationSeconds}s]");
 }
 
 static void pod_tolerations(struct describe *d)
 {
 	struct value pod = d->here;
-	struct describe_items all;
+	struct printer_list all;
 
 	describe_items_at(d, "spec.tolerations", "key", &all);
 	buf_printf(
@@ -465,33 +384,27 @@ static void pod_tolerations(struct describe *d)
 		toleration_put(d);
 	}
 	buf_byte(d->row.text, '\n');
-	describe_items_release(&all);
+	printer_list_release(&all);
 	d->here = pod;
 }
 
 static void pod_spread(struct describe *d)
 {
 	struct value pod = d->here, selector;
-	struct describe_items all;
+	struct printer_list all;
 
 	describe_items_at(d, "spec.topologySpreadConstraints", "topologyKey", &all);
 	for (size_t i = 0; i < all.n; i++) {
 		d->here = all.items[i].value;
 		buf_str(d->row.text, *d->margin ? "  " : "");
 		buf_str(d->row.text, i ? "\t" : "Topology Spread Constraints:\t");
-		describe_text(d, describe_get(d, "topologyKey"));
-		buf_byte(d->row.text, ':');
-		describe_text(d, describe_get(d, "whenUnsatisfiable"));
-		buf_str(d->row.text, " when max skew ");
-		describe_text(d, describe_get(d, "maxSkew"));
-		buf_str(d->row.text, " is exceeded");
-		if (describe_find(d, "labelSelector", &selector)) {
-			buf_str(d->row.text, " for selector ");
-			printer_put_selector(&d->row, &selector);
-		}
+		describe_words(
+			d, "{topologyKey}:{whenUnsatisfiable} when max skew {maxSkew} is exceeded");
+		if (describe_find(d, "labelSelector", &selector))
+			describe_words(d, " for selector {labelSelector:selector}");
 		buf_byte(d->row.text, '\n');
 	}
-	describe_items_release(&all);
+	printer_list_release(&all);
 	d->here = pod;
 }
 
@@ -522,10 +435,7 @@ static void pod_gate(struct describe *d)
 			break;
 		}
 	describe_indent(d, 0);
-	describe_text(d, type);
-	buf_str(d->row.text, " \t");
-	describe_text(d, status);
-	buf_str(d->row.text, " \n");
+	buf_printf(d->row.text, "%.*s \t%.*s \n", BYTES_ARG(type), BYTES_ARG(status));
 }
 
 static void pod_controller(struct describe *d)
@@ -550,35 +460,31 @@ static const struct describe_line scheduling_group_lines[] = {
 
 static const struct describe_line pod_lines[] = {
 	LINES_NAME,
-	{.when = "spec.priority", .line = "Priority:\t{spec.priority}"},
-	{.when = "spec.priorityClassName",
-		.line = "Priority Class Name:\t{spec.priorityClassName}"},
-	{.when = "spec.runtimeClassName", .line = "Runtime Class Name:\t{spec.runtimeClassName}"},
-	{.when = "spec.serviceAccountName", .line = "Service Account:\t{spec.serviceAccountName}"},
+	{.some = "Priority:\t{spec.priority}"},
+	{.some = "Priority Class Name:\t{spec.priorityClassName}"},
+	{.some = "Runtime Class Name:\t{spec.runtimeClassName}"},
+	{.some = "Service Account:\t{spec.serviceAccountName}"},
 	{.unless = "spec.nodeName", .line = "Node:\t<none>"},
-	{.when = "spec.nodeName", .line = "Node:\t{spec.nodeName}/{status.hostIP}"},
-	{.when = "status.startTime", .line = "Start Time:\t{status.startTime:time}"},
+	{.some = "Node:\t{spec.nodeName}/{status.hostIP}"},
+	{.some = "Start Time:\t{status.startTime:time}"},
 	LINES_LABELS,
 	{.fn = pod_status},
-	{.when = "status.reason", .line = "Reason:\t{status.reason}"},
-	{.when = "status.message", .line = "Message:\t{status.message}"},
+	{.some = "Reason:\t{status.reason}"},
+	{.some = "Message:\t{status.message}"},
 	{.when = "spec.securityContext.seccompProfile",
 		.line = "SeccompProfile:\t{spec.securityContext.seccompProfile.type}"},
-	{.when = "spec.securityContext.seccompProfile.localhostProfile",
-		.line = "LocalhostProfile:\t{spec.securityContext.seccompProfile."
-			"localhostProfile}"},
+	{.some = "LocalhostProfile:\t{spec.securityContext.seccompProfile.localhostProfile}"},
 	{.line = "IP:\t{status.podIP}"},
 	{.unless = "status.podIPs", .line = "IPs:\t<none>"},
 	{.when = "status.podIPs", .line = "IPs:"},
 	{.each = "status.podIPs", .level = 1, .line = "IP:\t{ip}"},
 	{.fn = pod_controller},
-	{.when = "status.nominatedNodeName",
-		.line = "NominatedNodeName:\t{status.nominatedNodeName}"},
+	{.some = "NominatedNodeName:\t{status.nominatedNodeName}"},
 	{.when = "spec.resources", .line = "Resources:"},
 	{.in = "spec.resources", .level = 1, .lines = describe_resources},
-	{.when = "spec.initContainers", .fn = pod_init_containers},
-	{.fn = pod_containers},
-	{.when = "spec.ephemeralContainers", .fn = pod_ephemeral_containers},
+	{.when = "spec.initContainers", .fn = container_list, .of = "Init Containers"},
+	{.fn = container_list, .of = "Containers"},
+	{.when = "spec.ephemeralContainers", .fn = container_list, .of = "Ephemeral Containers"},
 	{.when = "spec.readinessGates", .line = "Readiness Gates:\n  Type\tStatus"},
 	{.each = "spec.readinessGates", .level = 1, .fn = pod_gate},
 	{.when = "status.conditions", .line = "Conditions:\n  Type\tStatus"},
@@ -596,18 +502,13 @@ static const struct describe_line pod_lines[] = {
 
 static const struct describe_line template_lines[] = {
 	{.line = "  Labels:\t{metadata.labels:labels}"},
-	{.when = "metadata.annotations",
-		.line = "  Annotations:\t{metadata.annotations:annotations}"},
-	{.when = "spec.serviceAccountName",
-		.level = 1,
-		.line = "Service Account:\t{spec.serviceAccountName}"},
-	{.when = "spec.initContainers", .fn = template_init_containers},
-	{.fn = template_containers},
+	{.some = "  Annotations:\t{metadata.annotations:annotations}"},
+	{.level = 1, .some = "Service Account:\t{spec.serviceAccountName}"},
+	{.when = "spec.initContainers", .fn = container_list, .of = "Init Containers"},
+	{.fn = container_list, .of = "Containers"},
 	{.fn = pod_volumes},
 	{.fn = pod_spread},
-	{.when = "spec.priorityClassName",
-		.level = 1,
-		.line = "Priority Class Name:\t{spec.priorityClassName}"},
+	{.level = 1, .some = "Priority Class Name:\t{spec.priorityClassName}"},
 	{.line = "  Node-Selectors:\t{spec.nodeSelector:labels}"},
 	{.fn = pod_tolerations},
 	{.when = "spec.schedulingGroup", .line = "  SchedulingGroup:"},

@@ -18,7 +18,7 @@
 
 static void volume_attributes(struct describe *d)
 {
-	struct describe_items all;
+	struct printer_list all;
 
 	describe_items_at(d, "volumeAttributes", NULL, &all);
 	describe_indent(d, 0);
@@ -29,12 +29,10 @@ static void volume_attributes(struct describe *d)
 			buf_byte(d->row.text, '\t');
 		}
 		describe_indent(d, 0); /* as kubectl's */
-		describe_text(d, all.items[i].key);
-		buf_byte(d->row.text, '=');
-		describe_text(d, all.items[i].value.text);
-		buf_byte(d->row.text, '\n');
+		buf_printf(d->row.text, "%.*s=%.*s\n", BYTES_ARG(all.items[i].key),
+			BYTES_ARG(all.items[i].value.text));
 	}
-	describe_items_release(&all);
+	printer_list_release(&all);
 }
 
 static const struct describe_line volume_projected[] = {
@@ -91,9 +89,7 @@ static const struct volume_source {
 				      {.line = "Annotations:\t    "
 					       "{metadata.annotations:annotations}"},
 				      {.line = "Capacity:\t"}, {.line = "Access Modes:\t"},
-				      {.when = "spec.volumeMode",
-					      .line = "VolumeMode:\t{spec.volumeMode}"},
-				      END_OF_LINES}},
+				      {.some = "VolumeMode:\t{spec.volumeMode}"}, END_OF_LINES}},
 			END_OF_LINES}},
 	{"downwardAPI", "DownwardAPI (a volume populated by information about the pod)",
 		LINES{{.line = "Items:"},
@@ -121,8 +117,8 @@ static const struct volume_source {
 			{.line = "InitiatorName:\t{initiatorName|<none>}"}, END_OF_LINES}},
 	{"csi", "CSI (a Container Storage Interface (CSI) volume source)",
 		LINES{{.line = "Driver:\t{driver}"}, {.line = "FSType:\t{fsType}"},
-			{.when = "volumeHandle", .line = "VolumeHandle:\t{volumeHandle}"},
-			READ_ONLY, {.fn = volume_attributes}, END_OF_LINES}},
+			{.some = "VolumeHandle:\t{volumeHandle}"}, READ_ONLY,
+			{.fn = volume_attributes}, END_OF_LINES}},
 	{"image", "Image (a container image or OCI artifact)",
 		LINES{{.line = "Reference:\t{reference}"}, {.line = "PullPolicy:\t{pullPolicy}"},
 			END_OF_LINES}},
@@ -134,7 +130,7 @@ static const struct volume_source {
 	{"azureFile",
 		"AzureFile (an Azure File Service mount on the host and bind mount to the pod)",
 		LINES{{.line = "SecretName:\t{secretName}"},
-			{.when = "secretNamespace", .line = "SecretNamespace:\t{secretNamespace}"},
+			{.some = "SecretNamespace:\t{secretNamespace}"},
 			{.line = "ShareName:\t{shareName}"}, READ_ONLY, END_OF_LINES}},
 	{"azureDisk", "AzureDisk (an Azure Data Disk mount on the host and bind mount to the pod)",
 		LINES{{.line = "DiskName:\t{diskName}"}, {.line = "DiskURI:\t{diskURI}"},
@@ -157,7 +153,7 @@ static bool volume_is_no_source(struct bytes member)
  * are described field by field. */
 static void volume_put_other(struct describe *d)
 {
-	struct describe_items members;
+	struct printer_list members;
 	struct value here = d->here;
 	bool found = false;
 
@@ -168,16 +164,14 @@ static void volume_put_other(struct describe *d)
 			continue;
 		found = true;
 		describe_indent(d, 2);
-		buf_str(d->row.text, "Type:\t");
-		describe_text(d, members.items[i].key);
-		buf_byte(d->row.text, '\n');
+		buf_printf(d->row.text, "Type:\t%.*s\n", BYTES_ARG(members.items[i].key));
 		d->here = members.items[i].value;
 		d->level += 2;
 		describe_fields(d);
 		d->level -= 2;
 	}
 	d->here = here;
-	describe_items_release(&members);
+	printer_list_release(&members);
 	if (!found)
 		buf_str(d->row.text, "  <unknown>\n");
 }
@@ -205,32 +199,17 @@ void describe_volume_source(struct describe *d)
 
 /* ---- PersistentVolumes -------------------------------------------------- */
 
-static void storage_class(struct describe *d)
-{
-	buf_str(d->row.text, "StorageClass:\t");
-	(void)printer_put_storage_class(&d->row);
-	buf_byte(d->row.text, '\n');
-}
-
 static const struct describe_line storage_status[] = {
 	{.unless = "metadata.deletionTimestamp", .line = "Status:\t{status.phase}"},
-	{.when = "metadata.deletionTimestamp",
-		.line = "Status:\tTerminating (lasts {metadata.deletionTimestamp:since})"},
+	{.some = "Status:\tTerminating (lasts {metadata.deletionTimestamp:since})"},
 	END_OF_LINES,
 };
-
-static void volume_modes(struct describe *d)
-{
-	buf_str(d->row.text, "Access Modes:\t");
-	printer_put_access_modes(&d->row, "spec.accessModes");
-	buf_byte(d->row.text, '\n');
-}
 
 /* "Term 0:  zone in [a, b]" of the terms of an affinity. */
 static void volume_terms(struct describe *d)
 {
 	struct value here = d->here;
-	struct describe_items terms, needs;
+	struct printer_list terms, needs;
 
 	describe_items_at(d, "spec.nodeAffinity.required.nodeSelectorTerms", NULL, &terms);
 	buf_printf(d->row.text, "  Required Terms:\t%s\n", terms.n ? "" : "<none>");
@@ -241,28 +220,11 @@ static void volume_terms(struct describe *d)
 		for (size_t i = 0; i < needs.n; i++) {
 			d->here = needs.items[i].value;
 			buf_str(d->row.text, i ? "    \t" : "");
-			describe_text(d, describe_get(d, "key"));
-			buf_byte(d->row.text, ' ');
-			struct bytes word = describe_get(d, "operator");
-			for (size_t c = 0; c < word.size; c++)
-				buf_byte(d->row.text,
-					(uint8_t)(((const char *)word.data)[c] | 0x20));
-			describe_template(
-				d, describe_is_empty(d, "values") ? "" : " [{values:commas}]");
+			describe_words(d, "{key} {operator:lower}[ {values:brackets}]\n");
 		}
-		describe_items_release(&needs);
+		printer_list_release(&needs);
 	}
-	describe_items_release(&terms);
-	d->here = here;
-}
-
-static void volume_of_spec(struct describe *d)
-{
-	struct value here = d->here;
-
-	d->here = (struct value){.type = VALUE_NIL};
-	if (printer_find(&d->row, &here, "spec", &d->here))
-		describe_volume_source(d);
+	printer_list_release(&terms);
 	d->here = here;
 }
 
@@ -270,32 +232,24 @@ static const struct describe_line volume_lines[] = {
 	{.line = "Name:\t{metadata.name}"},
 	LINES_LABELS,
 	{.line = "Finalizers:\t{metadata.finalizers:go}"},
-	{.fn = storage_class},
+	{.line = "StorageClass:\t{@:class}"},
 	{.lines = storage_status},
 	{.unless = "spec.claimRef", .line = "Claim:\t"},
 	{.when = "spec.claimRef", .line = "Claim:\t{spec.claimRef.namespace}/{spec.claimRef.name}"},
 	{.line = "Reclaim Policy:\t{spec.persistentVolumeReclaimPolicy}"},
-	{.fn = volume_modes},
-	{.when = "spec.volumeMode", .line = "VolumeMode:\t{spec.volumeMode}"},
+	{.line = "Access Modes:\t{spec.accessModes:modes}"},
+	{.some = "VolumeMode:\t{spec.volumeMode}"},
 	{.line = "Capacity:\t{spec.capacity.storage|0}"},
 	{.unless = "spec.nodeAffinity.required", .line = "Node Affinity:\t<none>"},
 	{.when = "spec.nodeAffinity.required", .line = "Node Affinity:\t", .fn = volume_terms},
 	{.line = "Message:\t{status.message}"},
 	{.line = "Source:"},
-	{.fn = volume_of_spec},
+	{.in = "spec", .fn = describe_volume_source},
 	{.fn = describe_events},
 	END_OF_LINES,
 };
 
 /* ---- PersistentVolumeClaims --------------------------------------------- */
-
-static void claim_modes(struct describe *d)
-{
-	buf_str(d->row.text, "Access Modes:\t");
-	if (!describe_is_empty(d, "spec.volumeName"))
-		printer_put_access_modes(&d->row, "status.accessModes");
-	buf_byte(d->row.text, '\n');
-}
 
 /* Appends the name of d->here, a pod, if it mounts the claim of the name ARG. */
 struct claim_users {
@@ -323,7 +277,7 @@ static void claim_add_user(struct describe *d, void *arg)
 		if (!bytes_equal(claim, bytes_str(users->claim)))
 			continue;
 		buf_str(d->row.text, users->n++ ? "\n\t" : "Used By:\t");
-		describe_text(d, describe_get(d, "metadata.name"));
+		buf_bytes_put(d->row.text, describe_get(d, "metadata.name"));
 		return;
 	}
 }
@@ -342,19 +296,20 @@ static void claim_users(struct describe *d)
 
 static const struct describe_line claim_lines[] = {
 	LINES_NAME,
-	{.fn = storage_class},
+	{.line = "StorageClass:\t{@:class}"},
 	{.lines = storage_status},
 	{.line = "Volume:\t{spec.volumeName}"},
 	LINES_LABELS,
 	{.line = "Finalizers:\t{metadata.finalizers:go}"},
-	{.unless = "spec.volumeName", .line = "Capacity:\t"},
-	{.when = "spec.volumeName", .line = "Capacity:\t{status.capacity.storage|0}"},
-	{.fn = claim_modes},
-	{.when = "spec.volumeMode", .line = "VolumeMode:\t{spec.volumeMode}"},
+	{.unless = "spec.volumeName", .line = "Capacity:\t\nAccess Modes:\t"},
+	{.when = "spec.volumeName",
+		.line = "Capacity:\t{status.capacity.storage|0}\n"
+			"Access Modes:\t{status.accessModes:modes}"},
+	{.some = "VolumeMode:\t{spec.volumeMode}"},
 	{.when = "spec.dataSource",
 		.line = "DataSource:",
 		.in = "spec.dataSource",
-		.lines = LINES{{.level = 1, .when = "apiGroup", .line = "APIGroup:\t{apiGroup}"},
+		.lines = LINES{{.level = 1, .some = "APIGroup:\t{apiGroup}"},
 			{.level = 1, .line = "Kind:\t{kind}"},
 			{.level = 1, .line = "Name:\t{name}"}, END_OF_LINES}},
 	{.fn = claim_users},

@@ -67,7 +67,7 @@ static bool work_selector(struct describe *d, struct buf *text)
 	d->row.text = text;
 	printer_put_selector(&d->row, &selector);
 	d->row.text = out;
-	describe_note(d, buf_error(text));
+	printer_note(&d->row, buf_error(text));
 	return strcmp(buf_cstr(text), "<none>") != 0;
 }
 
@@ -94,13 +94,11 @@ struct work_sets {
 
 static struct bytes work_revision(struct describe *d)
 {
-	struct value map, revision;
+	struct value revision = {.text = BYTES_NONE};
 
-	if (printer_find(&d->row, &d->here, "metadata.annotations", &map) &&
-		value_find(&map, BYTES_LIT("deployment.kubernetes.io/revision"), &revision) ==
-			FOUND)
-		return revision.text;
-	return BYTES_NONE;
+	(void)printer_find_annotation(
+		&d->row, &d->here, "deployment.kubernetes.io/revision", &revision);
+	return revision.text;
 }
 
 static void work_add_set(struct describe *d, void *arg)
@@ -136,8 +134,8 @@ static void work_replica_sets(struct describe *d)
 		buf_printf(d->row.text, "OldReplicaSets:\t%s\nNewReplicaSet:\t%s\n",
 			sets.old.size ? buf_cstr(&sets.old) : "<none>",
 			sets.new.size ? buf_cstr(&sets.new) : "<none>");
-	describe_note(d, buf_error(&sets.old));
-	describe_note(d, buf_error(&sets.new));
+	printer_note(&d->row, buf_error(&sets.old));
+	printer_note(&d->row, buf_error(&sets.new));
 	buf_release(&sets.old);
 	buf_release(&sets.new);
 }
@@ -194,24 +192,9 @@ static const struct describe_line daemon_set_lines[] = {
 	END_OF_LINES,
 };
 
-static void stateful_set_class(struct describe *d)
-{
-	struct value annotations, class;
-
-	describe_indent(d, 0);
-	buf_str(d->row.text, "StorageClass:\t");
-	if (describe_find(d, "metadata.annotations", &annotations) &&
-		value_find(&annotations, BYTES_LIT("volume.beta.kubernetes.io/storage-class"),
-			&class) == FOUND)
-		describe_text(d, class.text);
-	else
-		describe_text(d, describe_get(d, "spec.storageClassName"));
-	buf_byte(d->row.text, '\n');
-}
-
 static const struct describe_line stateful_set_claim[] = {
 	{.level = 1, .line = "Name:\t{metadata.name}"},
-	{.level = 1, .fn = stateful_set_class},
+	{.level = 1, .line = "StorageClass:\t{@:class}"},
 	{.line = "  Labels:\t{metadata.labels:labels}"},
 	{.line = "  Annotations:\t{metadata.annotations:labels}"}, /* as kubectl's */
 	{.level = 1, .line = "Capacity:\t{spec.resources.requests.storage|<default>}"},
@@ -231,20 +214,15 @@ static const struct describe_line stateful_set_lines[] = {
 	CREATED,
 	{.line = "Selector:\t{spec.selector:selector}"},
 	LINES_LABELS,
-	{.when = "spec.serviceName", .line = "Service Name:\t{spec.serviceName}"},
-	{.when = "spec.podManagementPolicy",
-		.line = "Pod Management Policy:\t{spec.podManagementPolicy}"},
+	{.some = "Service Name:\t{spec.serviceName}"},
+	{.some = "Pod Management Policy:\t{spec.podManagementPolicy}"},
 	{.line = "Replicas:\t{spec.replicas|1} desired | {status.replicas|0} total"},
 	{.line = "Update Strategy:\t{spec.updateStrategy.type}"},
 	{.when = "spec.updateStrategy.rollingUpdate.partition",
+		.in = "spec.updateStrategy.rollingUpdate",
 		.level = 1,
-		.line = "Partition:\t{spec.updateStrategy.rollingUpdate.partition}"},
-	{.when = "spec.updateStrategy.rollingUpdate.partition",
-		.lines = LINES{{.level = 1,
-				       .when = "spec.updateStrategy.rollingUpdate.maxUnavailable",
-				       .line = "MaxUnavailable:\t{spec.updateStrategy."
-					       "rollingUpdate.maxUnavailable}"},
-			END_OF_LINES}},
+		.lines = LINES{{.line = "Partition:\t{partition}"},
+			{.some = "MaxUnavailable:\t{maxUnavailable}"}, END_OF_LINES}},
 	{.in = "spec.persistentVolumeClaimRetentionPolicy", .lines = stateful_set_retention},
 	{.fn = describe_pods_status},
 	TEMPLATE,
@@ -278,9 +256,10 @@ static void job_indexes(struct describe *d)
 	if (!bytes_equal(describe_get(d, "spec.completionMode"), BYTES_LIT("Indexed")))
 		return;
 	buf_str(d->row.text, "Completed Indexes:\t");
-	describe_text(d, !all.size ? BYTES_LIT("<none>")
-			 : comma   ? BYTES(all.data, (size_t)(comma + 1 - (const char *)all.data))
-				   : all);
+	buf_bytes_put(
+		d->row.text, !all.size ? BYTES_LIT("<none>")
+			     : comma ? BYTES(all.data, (size_t)(comma + 1 - (const char *)all.data))
+				     : all);
 	buf_str(d->row.text, comma ? "...\n" : "\n");
 }
 
@@ -289,24 +268,18 @@ static const struct describe_line job_lines[] = {
 	{.line = "Selector:\t{spec.selector:selector}"},
 	LINES_LABELS,
 	{.lines = describe_controller},
-	{.when = "spec.parallelism", .line = "Parallelism:\t{spec.parallelism}"},
+	{.some = "Parallelism:\t{spec.parallelism}"},
 	{.line = "Completions:\t{spec.completions|<unset>}"},
-	{.when = "spec.completionMode", .line = "Completion Mode:\t{spec.completionMode}"},
-	{.when = "spec.suspend", .line = "Suspend:\t{spec.suspend}"},
-	{.when = "spec.backoffLimit", .line = "Backoff Limit:\t{spec.backoffLimit}"},
-	{.when = "spec.ttlSecondsAfterFinished",
-		.line = "TTL Seconds After Finished:\t{spec.ttlSecondsAfterFinished}"},
-	{.when = "status.startTime", .line = "Start Time:\t{status.startTime:time}"},
-	{.when = "status.completionTime", .line = "Completed At:\t{status.completionTime:time}"},
+	{.some = "Completion Mode:\t{spec.completionMode}"},
+	{.some = "Suspend:\t{spec.suspend}"},
+	{.some = "Backoff Limit:\t{spec.backoffLimit}"},
+	{.some = "TTL Seconds After Finished:\t{spec.ttlSecondsAfterFinished}"},
+	{.some = "Start Time:\t{status.startTime:time}"},
+	{.some = "Completed At:\t{status.completionTime:time}"},
 	{.when = "status.completionTime", .fn = job_duration},
-	{.when = "spec.activeDeadlineSeconds",
-		.line = "Active Deadline Seconds:\t{spec.activeDeadlineSeconds}s"},
-	{.unless = "status.ready",
-		.line = "Pods Statuses:\t{status.active|0} Active / {status.succeeded|0} Succeeded "
-			"/ {status.failed|0} Failed"},
-	{.when = "status.ready",
-		.line = "Pods Statuses:\t{status.active|0} Active ({status.ready} Ready) / "
-			"{status.succeeded|0} Succeeded / {status.failed|0} Failed"},
+	{.some = "Active Deadline Seconds:\t{spec.activeDeadlineSeconds}s"},
+	{.line = "Pods Statuses:\t{status.active|0} Active[ ({status.ready} Ready)] / "
+		 "{status.succeeded|0} Succeeded / {status.failed|0} Failed"},
 	{.fn = job_indexes},
 	TEMPLATE,
 	{.fn = describe_events},
@@ -314,46 +287,31 @@ static const struct describe_line job_lines[] = {
 };
 
 static const struct describe_line job_template_lines[] = {
-	{.unless = "selector", .line = "Selector:\t<unset>"},
-	{.when = "selector", .line = "Selector:\t{selector:selector}"},
+	{.line = "Selector:\t{selector:selector|<unset>}"},
 	{.line = "Parallelism:\t{parallelism|<unset>}"},
 	{.line = "Completions:\t{completions|<unset>}"},
-	{.when = "activeDeadlineSeconds",
-		.line = "Active Deadline Seconds:\t{activeDeadlineSeconds}s"},
+	{.some = "Active Deadline Seconds:\t{activeDeadlineSeconds}s"},
 	{.lines = describe_pod_template},
 	END_OF_LINES,
 };
-
-static void job_put_active(struct describe *d)
-{
-	struct value_iter iter = printer_items(&d->row, &d->here, "status.active");
-	struct value job;
-	bool some = false;
-
-	buf_str(d->row.text, "Active Jobs:\t");
-	for (; printer_next(&d->row, &iter, &job); some = true) {
-		buf_str(d->row.text, some ? ", " : "");
-		describe_text(d, printer_text(&d->row, &job, "name"));
-	}
-	buf_str(d->row.text, some ? "\n" : "<none>\n");
-}
 
 static const struct describe_line cron_job_lines[] = {
 	LINES_NAME,
 	LINES_LABELS,
 	{.line = "Schedule:\t{spec.schedule}"},
 	{.line = "Concurrency Policy:\t{spec.concurrencyPolicy}"},
-	{.unless = "spec.suspend", .line = "Suspend:\t<unset>"},
-	{.when = "spec.suspend", .line = "Suspend:\t{spec.suspend:bool}"},
+	{.line = "Suspend:\t{spec.suspend:bool|<unset>}"},
 	{.line = "Time Zone:\t{spec.timeZone|<unset>}"},
 	{.line = "Successful Job History Limit:\t{spec.successfulJobsHistoryLimit|<unset>}"},
 	{.line = "Failed Job History Limit:\t{spec.failedJobsHistoryLimit|<unset>}"},
-	{.unless = "spec.startingDeadlineSeconds", .line = "Starting Deadline Seconds:\t<unset>"},
-	{.when = "spec.startingDeadlineSeconds",
-		.line = "Starting Deadline Seconds:\t{spec.startingDeadlineSeconds}s"},
+	{.line = "Starting Deadline Seconds:\t[{spec.startingDeadlineSeconds}s|<unset>]"},
 	{.in = "spec.jobTemplate.spec", .lines = job_template_lines},
 	{.line = "Last Schedule Time:\t{status.lastScheduleTime:time|<unset>}"},
-	{.fn = job_put_active},
+	{.line = "Active Jobs:\t",
+		.list = "status.active",
+		.item = "{name}",
+		.between = ", ",
+		.none = "<none>"},
 	{.fn = describe_events},
 	END_OF_LINES,
 };

@@ -4,13 +4,6 @@
 
 /* ---- rights ------------------------------------------------------------- */
 
-static enum printer_cell_type binding_role(struct printer_row *row)
-{
-	(void)printer_put_bytes(row, printer_text(row, &row->object, "roleRef.kind"));
-	buf_byte(row->text, '/');
-	return printer_put_bytes(row, printer_text(row, &row->object, "roleRef.name"));
-}
-
 static enum printer_cell_type binding_subjects(struct printer_row *row)
 {
 	struct value_iter iter = printer_items(row, &row->object, "subjects");
@@ -22,18 +15,15 @@ static enum printer_cell_type binding_subjects(struct printer_row *row)
 			continue;
 		buf_str(row->text, more ? ", " : "");
 		more = true;
-		if (strcmp(row->of, "ServiceAccount") == 0) {
-			(void)printer_put_bytes(row, printer_text(row, &subject, "namespace"));
-			buf_byte(row->text, '/');
-		}
-		(void)printer_put_bytes(row, printer_text(row, &subject, "name"));
+		printer_put_words(row, &subject,
+			strcmp(row->of, "ServiceAccount") ? "{name}" : "{namespace}/{name}");
 	}
 	return PRINTER_STRING;
 }
 
 static const struct printer_cell_row binding_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Role", "string", 0, binding_role),
+	CELL_WORDS("Role", "{roleRef.kind}/{roleRef.name}"),
 	CELL_AGE,
 	CELL_FUNCTION_OF("Users", 1, binding_subjects, "User"),
 	CELL_FUNCTION_OF("Groups", 1, binding_subjects, "Group"),
@@ -119,64 +109,42 @@ static const struct printer_cell_row webhook_cells[] = {
 	CELL_AGE,
 };
 
-static enum printer_cell_type admission_param_kind(struct printer_row *row)
-{
-	struct value kind;
-
-	if (!printer_find(row, &row->object, "spec.paramKind", &kind))
-		return printer_put(row, "<unset>");
-	(void)printer_put_bytes(row, printer_text(row, &kind, "apiVersion"));
-	buf_byte(row->text, '/');
-	return printer_put_bytes(row, printer_text(row, &kind, "kind"));
-}
-
 static const struct printer_cell_row validating_cells[] = {
 	CELL_NAME,
 	CELL_COUNT("Validations", "integer", "spec.validations", NULL),
-	CELL_FUNCTION("ParamKind", "string", 0, admission_param_kind),
+	CELL_WORDS("ParamKind", "{spec.paramKind.apiVersion}/{spec.paramKind.kind}",
+		"spec.paramKind", "<unset>"),
 	CELL_AGE,
 };
 
 static const struct printer_cell_row mutating_cells[] = {
 	CELL_NAME,
 	CELL_COUNT("Mutations", "integer", "spec.mutations", NULL),
-	CELL_FUNCTION("ParamKind", "string", 0, admission_param_kind),
+	CELL_WORDS("ParamKind", "{spec.paramKind.apiVersion}/{spec.paramKind.kind}",
+		"spec.paramKind", "<unset>"),
 	CELL_AGE,
 };
 
-/* Appends the text of a generated message of the API server for a map: a Go map literal. */
-static void admission_put_map(struct printer_row *row, const struct value *selector)
+/* A selector as the text of the API server's generated message. */
+static void admission_put_selector(struct printer_row *row, const struct value *selector)
 {
-	struct bytes keys[PRINTER_KEYS_MAX];
-	struct value map, value;
+	struct printer_list labels;
 
-	if (!printer_find(row, selector, "matchLabels", &map))
-		return;
-	size_t n = printer_keys(&map, keys);
-
-	for (size_t i = 0; i < n; i++)
-		if (value_find(&map, keys[i], &value) == FOUND)
-			buf_printf(row->text, "%.*s: %.*s,", BYTES_ARG(keys[i]),
-				BYTES_ARG(value.text));
-}
-
-static void admission_put_expressions(struct printer_row *row, const struct value *selector)
-{
+	printer_list_at(row, selector, "matchLabels", NULL, &labels);
+	buf_str(row->text, "&LabelSelector{MatchLabels:map[string]string{");
+	for (size_t i = 0; i < labels.n; i++)
+		buf_printf(row->text, "%.*s: %.*s,", BYTES_ARG(labels.items[i].key),
+			BYTES_ARG(labels.items[i].value.text));
+	printer_list_release(&labels);
+	buf_str(row->text, "},MatchExpressions:[]LabelSelectorRequirement{");
 	struct value_iter iter = printer_items(row, selector, "matchExpressions");
-	struct value expression, value;
-
+	struct value expression;
 	while (printer_next(row, &iter, &expression)) {
-		struct value_iter values = printer_items(row, &expression, "values");
-		bool more = false;
-
-		buf_printf(row->text, "LabelSelectorRequirement{Key:%.*s,",
-			BYTES_ARG(printer_text(row, &expression, "key")));
-		buf_printf(row->text, "Operator:%.*s,Values:[",
-			BYTES_ARG(printer_text(row, &expression, "operator")));
-		for (; printer_next(row, &values, &value); more = true)
-			buf_printf(row->text, more ? " %.*s" : "%.*s", BYTES_ARG(value.text));
-		buf_str(row->text, "],},");
+		buf_str(row->text, "LabelSelectorRequirement{Key:");
+		printer_put_words(row, &expression, "{key},Operator:{operator},Values:");
+		printer_put_words(row, &expression, "{values:go},},");
 	}
+	buf_str(row->text, "},}");
 }
 
 static enum printer_cell_type admission_param(struct printer_row *row)
@@ -194,11 +162,8 @@ static enum printer_cell_type admission_param(struct printer_row *row)
 	}
 	if (!printer_find(row, &param, "selector", &selector))
 		return printer_put(row, "<unset>");
-	buf_str(row->text, "&LabelSelector{MatchLabels:map[string]string{");
-	admission_put_map(row, &selector);
-	buf_str(row->text, "},MatchExpressions:[]LabelSelectorRequirement{");
-	admission_put_expressions(row, &selector);
-	return printer_put(row, "},}");
+	admission_put_selector(row, &selector);
+	return PRINTER_STRING;
 }
 
 static const struct printer_cell_row policybinding_cells[] = {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Columns of nodes, namespaces, events and the small kinds of the core group. */
-#include <ctype.h>
 #include <inttypes.h>
 
 #include "print/table/printer_internal.h"
@@ -23,11 +22,11 @@ static enum printer_cell_type node_status(struct printer_row *row)
 					: "");
 }
 
-enum printer_cell_type printer_put_roles(struct printer_row *row)
+void printer_put_roles(struct printer_row *row, const struct value *in, const char *path)
 {
 	static const struct bytes prefix = BYTES_LIT("node-role.kubernetes.io/");
 	struct bytes roles[32], key;
-	struct value_iter iter = printer_items(row, &row->object, "metadata.labels");
+	struct value_iter iter = printer_items(row, in, path);
 	size_t n = 0, start = row->text->size;
 	struct value value;
 
@@ -49,7 +48,7 @@ enum printer_cell_type printer_put_roles(struct printer_row *row)
 	}
 	for (size_t i = 0; i < n; i++)
 		printer_put_more(row, start, roles[i]);
-	return printer_put(row, n ? "" : "<none>");
+	buf_str(row->text, n ? "" : "<none>");
 }
 
 static enum printer_cell_type node_address(struct printer_row *row)
@@ -63,27 +62,17 @@ static enum printer_cell_type node_address(struct printer_row *row)
 	return printer_put(row, "<none>");
 }
 
-static enum printer_cell_type node_kernel(struct printer_row *row)
-{
-	struct bytes kernel = printer_text(row, &row->object, "status.nodeInfo.kernelVersion");
-	struct bytes architecture = printer_text(row, &row->object, "status.nodeInfo.architecture");
-
-	buf_bytes_put(row->text, kernel.size ? kernel : BYTES_LIT("<unknown>"));
-	if (architecture.size)
-		buf_printf(row->text, " (%.*s)", BYTES_ARG(architecture));
-	return PRINTER_STRING;
-}
-
 static const struct printer_cell_row node_cells[] = {
 	CELL_NAME,
 	CELL_FUNCTION("Status", "string", 0, node_status),
-	CELL_FUNCTION("Roles", "string", 0, printer_put_roles),
+	CELL_WORDS("Roles", "{metadata.labels:roles}"),
 	CELL_AGE,
 	CELL_TEXT("Version", "status.nodeInfo.kubeletVersion", NULL),
 	CELL_FUNCTION_OF("Internal-IP", 1, node_address, "InternalIP"),
 	CELL_FUNCTION_OF("External-IP", 1, node_address, "ExternalIP"),
 	CELL_WIDE("OS-Image", "status.nodeInfo.osImage", "<unknown>"),
-	CELL_FUNCTION("Kernel-Version", "string", 1, node_kernel),
+	CELL("Kernel-Version", "string", 1, HOW_WORDS,
+		"{status.nodeInfo.kernelVersion|<unknown>}[ ({status.nodeInfo.architecture})]"),
 	CELL_WIDE("Container-Runtime", "status.nodeInfo.containerRuntimeVersion", "<unknown>"),
 };
 
@@ -91,14 +80,14 @@ static const struct printer_cell_row node_cells[] = {
 
 /* The fields of an event in its two groups. */
 struct event_fields {
-	const char *first, *last, *count, *object, *component, *host, *controller, *message;
+	const char *first, *last, *count, *object, *component, *host, *controller;
 };
 
 static const struct event_fields event_core = {"firstTimestamp", "lastTimestamp", "count",
-	"involvedObject", "source.component", "source.host", "reportingComponent", "message"};
+	"involvedObject", "source.component", "source.host", "reportingComponent"};
 static const struct event_fields event_new = {"deprecatedFirstTimestamp", "deprecatedLastTimestamp",
 	"deprecatedCount", "regarding", "deprecatedSource.component", "deprecatedSource.host",
-	"reportingController", "note"};
+	"reportingController"};
 
 static const struct event_fields *event_form(struct printer_row *row)
 {
@@ -149,12 +138,8 @@ static enum printer_cell_type event_object(struct printer_row *row)
 
 	if (!printer_find(row, &row->object, event_form(row)->object, &object))
 		return PRINTER_STRING;
-	struct bytes kind = printer_text(row, &object, "kind"),
-		     name = printer_text(row, &object, "name");
-	for (size_t i = 0; i < kind.size; i++)
-		buf_byte(row->text, (uint8_t)tolower(((const unsigned char *)kind.data)[i]));
-	buf_str(row->text, name.size ? "/" : "");
-	return printer_put_bytes(row, name);
+	printer_put_words(row, &object, "{kind:lower}[/{name}]");
+	return PRINTER_STRING;
 }
 
 static enum printer_cell_type event_subobject(struct printer_row *row)
@@ -181,18 +166,6 @@ static enum printer_cell_type event_source(struct printer_row *row)
 	return printer_put_bytes(row, host);
 }
 
-static enum printer_cell_type event_message(struct printer_row *row)
-{
-	struct bytes message = printer_text(row, &row->object, event_form(row)->message);
-	const char *p = message.data;
-
-	while (message.size && isspace((unsigned char)p[message.size - 1]))
-		message.size--;
-	while (message.size && isspace((unsigned char)*p))
-		p++, message.size--;
-	return printer_put_bytes(row, BYTES(p, message.size));
-}
-
 static const struct printer_cell_row event_cells[] = {
 	CELL_FUNCTION("Last Seen", "string", 0, event_last_seen),
 	CELL_TEXT("Type", "type", NULL),
@@ -200,7 +173,7 @@ static const struct printer_cell_row event_cells[] = {
 	CELL_FUNCTION("Object", "string", 0, event_object),
 	CELL_FUNCTION("Subobject", "string", 1, event_subobject),
 	CELL_FUNCTION("Source", "string", 1, event_source),
-	CELL_FUNCTION("Message", "string", 0, event_message),
+	CELL_WORDS("Message", "[{note:trim}|{message:trim}]"),
 	CELL_FUNCTION("First Seen", "string", 1, event_first_seen),
 	CELL_FUNCTION("Count", "string", 1, event_count),
 	CELL_AS_NAME("Name", 1, HOW_TEXT, "metadata.name"),
@@ -211,28 +184,23 @@ static const struct printer_cell_row event_cells[] = {
 static enum printer_cell_type quota_put(struct printer_row *row)
 {
 	bool limits = strcmp(row->of, "limits") == 0;
-	struct value hard, used, value;
-	struct bytes keys[PRINTER_KEYS_MAX];
+	struct value used = {.type = VALUE_NIL}, value;
 	size_t start = row->text->size;
+	struct printer_list hard;
 
-	if (!printer_find(row, &row->object, "status.hard", &hard))
-		return PRINTER_STRING;
-	if (!printer_find(row, &row->object, "status.used", &used))
-		used = (struct value){.type = VALUE_NIL};
-	size_t n = printer_keys(&hard, keys);
+	(void)printer_find(row, &row->object, "status.used", &used);
+	printer_list_at(row, &row->object, "status.hard", NULL, &hard);
+	for (size_t i = 0; i < hard.n; i++) {
+		struct bytes key = hard.items[i].key;
 
-	for (size_t i = 0; i < n; i++) {
-		if (bytes_starts(keys[i], BYTES_LIT("limits.")) != limits)
+		if (bytes_starts(key, BYTES_LIT("limits.")) != limits)
 			continue;
-		buf_str(row->text, row->text->size > start ? ", " : "");
-		buf_printf(row->text, "%.*s: ", BYTES_ARG(keys[i]));
 		value.text = BYTES_LIT("0");
-		(void)value_find(&used, keys[i], &value);
-		buf_bytes_put(row->text, value.text);
-		buf_byte(row->text, '/');
-		if (value_find(&hard, keys[i], &value) == FOUND)
-			buf_bytes_put(row->text, value.text);
+		(void)value_find(&used, key, &value);
+		buf_printf(row->text, "%s%.*s: %.*s/%.*s", row->text->size > start ? ", " : "",
+			BYTES_ARG(key), BYTES_ARG(value.text), BYTES_ARG(hard.items[i].value.text));
 	}
+	printer_list_release(&hard);
 	return PRINTER_STRING;
 }
 

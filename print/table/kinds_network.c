@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Columns of services, endpoints, ingresses and the other kinds of the network. */
-#include <ctype.h>
 #include <inttypes.h>
 
 #include "print/table/printer_internal.h"
@@ -18,19 +17,9 @@ static enum printer_cell_type network_end_list(
 
 /* ---- services ----------------------------------------------------------- */
 
-static enum printer_cell_type service_cluster_ip(struct printer_row *row)
+void printer_put_balancer(struct printer_row *row, const struct value *in, const char *path)
 {
-	struct value_iter iter = printer_items(row, &row->object, "spec.clusterIPs");
-	struct value first;
-
-	if (printer_next(row, &iter, &first))
-		return printer_put_bytes(row, first.text);
-	return printer_put(row, "<none>");
-}
-
-enum printer_cell_type printer_put_balancer(struct printer_row *row)
-{
-	struct value_iter iter = printer_items(row, &row->object, "status.loadBalancer.ingress");
+	struct value_iter iter = printer_items(row, in, path);
 	size_t n = 0, start = row->text->size;
 	struct bytes addresses[64];
 	struct value ingress;
@@ -51,7 +40,6 @@ enum printer_cell_type printer_put_balancer(struct printer_row *row)
 	}
 	for (size_t i = 0; i < n; i++)
 		printer_put_more(row, start, addresses[i]);
-	return PRINTER_STRING;
 }
 
 static enum printer_cell_type service_external_ip(struct printer_row *row)
@@ -64,7 +52,7 @@ static enum printer_cell_type service_external_ip(struct printer_row *row)
 	if (printer_is(row, &row->object, "spec.type", "ExternalName"))
 		return printer_put_bytes(row, printer_text(row, &row->object, "spec.externalName"));
 	if (is_balanced)
-		(void)printer_put_balancer(row);
+		printer_put_balancer(row, &row->object, "status.loadBalancer.ingress");
 	else if (!printer_is(row, &row->object, "spec.type", "ClusterIP") &&
 		 !printer_is(row, &row->object, "spec.type", "NodePort"))
 		return printer_put(row, "<unknown>");
@@ -75,31 +63,13 @@ static enum printer_cell_type service_external_ip(struct printer_row *row)
 	return PRINTER_STRING;
 }
 
-static enum printer_cell_type service_ports(struct printer_row *row)
-{
-	struct value_iter iter = printer_items(row, &row->object, "spec.ports");
-	size_t start = row->text->size;
-	struct value port;
-
-	while (printer_next(row, &iter, &port)) {
-		int64_t node_port = printer_integer(row, &port, "nodePort");
-
-		buf_str(row->text, row->text->size > start ? "," : "");
-		buf_printf(row->text, "%" PRId64, printer_integer(row, &port, "port"));
-		if (node_port > 0)
-			buf_printf(row->text, ":%" PRId64, node_port);
-		buf_byte(row->text, '/');
-		buf_bytes_put(row->text, printer_text(row, &port, "protocol"));
-	}
-	return printer_put(row, row->text->size == start ? "<none>" : "");
-}
-
 static const struct printer_cell_row service_cells[] = {
 	CELL_NAME,
 	CELL_TEXT("Type", "spec.type", NULL),
-	CELL_FUNCTION("Cluster-IP", "string", 0, service_cluster_ip),
+	CELL("Cluster-IP", "string", 0, HOW_FIRST, "spec.clusterIPs", "{@}", .none = "<none>"),
 	CELL_FUNCTION("External-IP", "string", 0, service_external_ip),
-	CELL_FUNCTION("Port(s)", "string", 0, service_ports),
+	CELL("Port(s)", "string", 0, HOW_EACH, "spec.ports", "{port|0}[:{nodePort}]/{protocol}",
+		.none = "<none>"),
 	CELL_AGE,
 	CELL("Selector", "string", 1, HOW_LABELS, "spec.selector"),
 };
@@ -229,7 +199,7 @@ static const struct printer_cell_row ingress_cells[] = {
 	CELL_NAME,
 	CELL_TEXT("Class", "spec.ingressClassName", "<none>"),
 	CELL_FUNCTION("Hosts", "string", 0, ingress_hosts),
-	CELL_FUNCTION("Address", "string", 0, printer_put_balancer),
+	CELL_WORDS("Address", "{status.loadBalancer.ingress:balancer}"),
 	CELL_FUNCTION("Ports", "string", 0, ingress_ports),
 	CELL_AGE,
 };
@@ -239,29 +209,19 @@ static enum printer_cell_type class_name(struct printer_row *row)
 	struct value value;
 
 	(void)printer_put_bytes(row, printer_text(row, &row->object, "metadata.name"));
-	if (printer_find_annotation(row, "ingressclass.kubernetes.io/is-default-class", &value) &&
+	if (printer_find_annotation(
+		    row, &row->object, "ingressclass.kubernetes.io/is-default-class", &value) &&
 		bytes_equal(value.text, BYTES_LIT("true")))
 		buf_str(row->text, " (default)");
 	return PRINTER_STRING;
 }
 
-static enum printer_cell_type class_parameters(struct printer_row *row)
-{
-	struct value parameters, group;
-
-	if (!printer_find(row, &row->object, "spec.parameters", &parameters))
-		return printer_put(row, "<none>");
-	(void)printer_put_bytes(row, printer_text(row, &parameters, "kind"));
-	if (printer_find(row, &parameters, "apiGroup", &group))
-		buf_printf(row->text, ".%.*s", BYTES_ARG(group.text));
-	buf_byte(row->text, '/');
-	return printer_put_bytes(row, printer_text(row, &parameters, "name"));
-}
-
 static const struct printer_cell_row class_cells[] = {
 	CELL_AS_NAME("Name", 0, HOW_FUNCTION, .fn = class_name),
 	CELL_TEXT("Controller", "spec.controller", NULL),
-	CELL_FUNCTION("Parameters", "string", 0, class_parameters),
+	CELL_WORDS("Parameters",
+		"{spec.parameters.kind}[.{spec.parameters.apiGroup}]/{spec.parameters.name}",
+		"spec.parameters", "<none>"),
 	CELL_AGE,
 };
 
@@ -275,32 +235,16 @@ static const struct printer_cell_row policy_cells[] = {
 
 static const struct printer_cell_row cidr_cells[] = {
 	CELL_NAME,
-	CELL("CIDRs", "string", 0, HOW_LIST, "spec.cidrs"),
+	CELL("CIDRs", "string", 0, HOW_EACH, "spec.cidrs", "{@}"),
 	CELL_AGE,
 };
 
-static enum printer_cell_type address_parent(struct printer_row *row)
-{
-	struct value parent;
-
-	if (!printer_find(row, &row->object, "spec.parentRef", &parent))
-		return printer_put(row, "<none>");
-	struct bytes group = printer_text(row, &parent, "group");
-	struct bytes namespace_ = printer_text(row, &parent, "namespace");
-	size_t start = row->text->size;
-	(void)printer_put_bytes(row, printer_text(row, &parent, "resource"));
-	if (group.size)
-		buf_printf(row->text, ".%.*s", BYTES_ARG(group));
-	for (size_t i = start; i < row->text->size; i++)
-		row->text->data[i] = (uint8_t)tolower(row->text->data[i]);
-	if (namespace_.size)
-		buf_printf(row->text, "/%.*s", BYTES_ARG(namespace_));
-	buf_byte(row->text, '/');
-	return printer_put_bytes(row, printer_text(row, &parent, "name"));
-}
-
 static const struct printer_cell_row address_cells[] = {
-	CELL_NAME, CELL_FUNCTION("ParentRef", "string", 0, address_parent),
+	CELL_NAME,
+	CELL_WORDS("ParentRef",
+		"{spec.parentRef.resource:lower}[.{spec.parentRef.group:lower}]"
+		"[/{spec.parentRef.namespace}]/{spec.parentRef.name}",
+		"spec.parentRef", "<none>"),
 	CELL_AGE, /* a cell without a column, as the API server sends it */
 };
 

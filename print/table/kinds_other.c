@@ -220,20 +220,9 @@ static const struct printer_cell_row crd_cells[] = {
 	CELL_CREATED,
 	CELL_WIDE("Group", "spec.group", NULL),
 	CELL_WIDE("Kind", "spec.names.kind", NULL),
-	CELL("ShortNames", "string", 1, HOW_LIST, "spec.names.shortNames", .none = ""),
+	CELL("ShortNames", "string", 1, HOW_EACH, "spec.names.shortNames", "{@}", .none = ""),
 	CELL_FUNCTION("Established", "boolean", 1, crd_established),
 };
-
-static enum printer_cell_type apiservice_service(struct printer_row *row)
-{
-	struct value service;
-
-	if (!printer_find(row, &row->object, "spec.service", &service))
-		return printer_put(row, "Local");
-	(void)printer_put_bytes(row, printer_text(row, &service, "namespace"));
-	buf_byte(row->text, '/');
-	return printer_put_bytes(row, printer_text(row, &service, "name"));
-}
 
 static enum printer_cell_type apiservice_available(struct printer_row *row)
 {
@@ -241,16 +230,15 @@ static enum printer_cell_type apiservice_available(struct printer_row *row)
 
 	if (!printer_condition(row, "status.conditions", "Available", &condition))
 		return printer_put(row, "Unknown");
-	struct bytes reason = printer_text(row, &condition, "reason");
-	(void)printer_put_bytes(row, printer_text(row, &condition, "status"));
-	if (!printer_is(row, &condition, "status", "True") && reason.size)
-		buf_printf(row->text, " (%.*s)", BYTES_ARG(reason));
+	printer_put_words(row, &condition,
+		printer_is(row, &condition, "status", "True") ? "True" : "{status}[ ({reason})]");
 	return PRINTER_STRING;
 }
 
 static const struct printer_cell_row apiservice_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Service", "string", 0, apiservice_service),
+	CELL_WORDS(
+		"Service", "{spec.service.namespace}/{spec.service.name}", "spec.service", "Local"),
 	CELL_FUNCTION("Available", "string", 0, apiservice_available),
 	CELL_AGE,
 };
@@ -265,9 +253,7 @@ static enum printer_cell_type storageversion_list(struct printer_row *row)
 		if (n >= 3)
 			continue;
 		buf_str(row->text, n ? "," : "");
-		buf_printf(
-			row->text, "%.*s=", BYTES_ARG(printer_text(row, &version, "apiServerID")));
-		buf_bytes_put(row->text, printer_text(row, &version, "encodingVersion"));
+		printer_put_words(row, &version, "{apiServerID}={encodingVersion}");
 	}
 	if (n > 3)
 		buf_printf(row->text, " + %d more...", n - 3);
@@ -280,16 +266,6 @@ static const struct printer_cell_row storageversion_cells[] = {
 	CELL_FUNCTION("StorageVersions", "string", 0, storageversion_list),
 	CELL_AGE,
 };
-
-static enum printer_cell_type migration_resource(struct printer_row *row)
-{
-	struct bytes group = printer_text(row, &row->object, "spec.resource.group");
-
-	(void)printer_put_bytes(row, printer_text(row, &row->object, "spec.resource.resource"));
-	if (group.size)
-		buf_printf(row->text, ".%.*s", BYTES_ARG(group));
-	return PRINTER_STRING;
-}
 
 static enum printer_cell_type migration_status(struct printer_row *row)
 {
@@ -311,7 +287,7 @@ static enum printer_cell_type migration_status(struct printer_row *row)
 
 static const struct printer_cell_row migration_cells[] = {
 	CELL_TEXT("Name", "metadata.name", NULL),
-	CELL_FUNCTION("Resource", "string", 0, migration_resource),
+	CELL_WORDS("Resource", "{spec.resource.resource}[.{spec.resource.group}]"),
 	CELL_FUNCTION("Status", "string", 0, migration_status),
 };
 

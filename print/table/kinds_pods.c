@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Columns of pods and their evictions. A pod's status is a summary of all its containers. */
-#include <ctype.h>
 #include <inttypes.h>
 
 #include "common/proc.h"
@@ -243,19 +242,6 @@ static enum printer_cell_type pod_restarts(struct printer_row *row)
 	return PRINTER_STRING;
 }
 
-static enum printer_cell_type pod_ip(struct printer_row *row)
-{
-	struct value_iter iter = printer_items(row, &row->object, "status.podIPs");
-	struct value first;
-
-	if (printer_next(row, &iter, &first)) {
-		struct bytes ip = printer_text(row, &first, "ip");
-		if (ip.size)
-			return printer_put_bytes(row, ip);
-	}
-	return printer_put(row, "<none>");
-}
-
 static enum printer_cell_type pod_gates(struct printer_row *row)
 {
 	struct value_iter iter = printer_items(row, &row->object, "spec.readinessGates");
@@ -286,24 +272,13 @@ static const struct printer_cell_row pod_cells[] = {
 	CELL_FUNCTION("Status", "string", 0, pod_status),
 	CELL_FUNCTION("Restarts", "string", 0, pod_restarts),
 	CELL_AGE,
-	CELL_FUNCTION("IP", "string", 1, pod_ip),
+	CELL("IP", "string", 1, HOW_FIRST, "status.podIPs", "{ip|<none>}", .none = "<none>"),
 	CELL_WIDE("Node", "spec.nodeName", "<none>"),
 	CELL_WIDE("Nominated Node", "status.nominatedNodeName", "<none>"),
 	CELL_FUNCTION("Readiness Gates", "string", 1, pod_gates),
 };
 
 /* ---- evictions ---------------------------------------------------------- */
-
-/* Appends a name of the target's reference, <unset> if it is no pod. */
-static enum printer_cell_type eviction_target(struct printer_row *row)
-{
-	struct value pod;
-
-	if (!printer_find(row, &row->object, "spec.target.pod", &pod))
-		return printer_put(row, "<unset>");
-	return *row->of ? printer_put_bytes(row, printer_text(row, &pod, row->of))
-			: printer_put(row, "Pod");
-}
 
 static enum printer_cell_type eviction_status(struct printer_row *row)
 {
@@ -375,13 +350,6 @@ static bool eviction_progress(struct printer_row *row, const struct eviction_res
 	return false;
 }
 
-static bool eviction_has(struct printer_row *row, const struct value *in, const char *path)
-{
-	struct value value;
-
-	return printer_find(row, in, path, &value);
-}
-
 static enum printer_cell_type eviction_state(struct printer_row *row)
 {
 	struct eviction_responder responder = eviction_responder(row);
@@ -392,7 +360,7 @@ static enum printer_cell_type eviction_state(struct printer_row *row)
 	bool is_active = bytes_equal(responder.state, BYTES_LIT("Active"));
 	const char *time = is_active ? "startTime" : "completionTime";
 	bool has_time = (is_active || bytes_equal(responder.state, BYTES_LIT("Completed"))) &&
-			eviction_has(row, &status, time);
+			!printer_is_empty(row, &status, time);
 
 	(void)printer_put_bytes(
 		row, is_active && has_time ? BYTES_LIT("Started") : responder.state);
@@ -415,7 +383,7 @@ static enum printer_cell_type eviction_finish(struct printer_row *row)
 		return printer_put(row, "<unknown>");
 	if (!bytes_equal(responder.state, BYTES_LIT("Active")))
 		return printer_put(row, "-");
-	if (!eviction_has(row, &status, "startTime") ||
+	if (printer_is_empty(row, &status, "startTime") ||
 		!timestamp_parse(printer_text(row, &status, "expectedCompletionTime"), &end))
 		return printer_put(row, "<unknown>");
 	if (end > (int64_t)row->now_ns) {
@@ -458,7 +426,7 @@ static enum printer_cell_type eviction_heartbeat(struct printer_row *row)
 	struct value status;
 
 	if (!eviction_progress(row, &responder, &status) ||
-		!eviction_has(row, &status, "heartbeatTime"))
+		printer_is_empty(row, &status, "heartbeatTime"))
 		return printer_put(row, "<unset>");
 	printer_put_since(row, &status, "heartbeatTime", "<unknown>");
 	return printer_put(row, " ago");
@@ -467,23 +435,18 @@ static enum printer_cell_type eviction_heartbeat(struct printer_row *row)
 static enum printer_cell_type eviction_message(struct printer_row *row)
 {
 	struct eviction_responder responder = eviction_responder(row);
-	struct bytes message = BYTES_NONE;
+	size_t start = row->text->size;
 	struct value status;
 
 	if (eviction_progress(row, &responder, &status))
-		message = printer_text(row, &status, "message");
-	const char *p = message.data, *end = p + message.size;
-	while (p < end && isspace((unsigned char)*p))
-		p++;
-	while (end > p && isspace((unsigned char)end[-1]))
-		end--;
-	return printer_put_bytes(row, p < end ? BYTES(p, (size_t)(end - p)) : BYTES_LIT("<unset>"));
+		printer_put_words(row, &status, "{message:trim}");
+	return printer_put(row, row->text->size > start ? "" : "<unset>");
 }
 
 static const struct printer_cell_row eviction_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION_OF("Target", 0, eviction_target, "name"),
-	CELL_FUNCTION_OF("Target Type", 0, eviction_target, ""),
+	CELL_WORDS("Target", "{spec.target.pod.name}", "spec.target.pod", "<unset>"),
+	CELL_WORDS("Target Type", "Pod", "spec.target.pod", "<unset>"),
 	CELL_FUNCTION("Status", "string", 0, eviction_status),
 	CELL_FUNCTION("Active Responder", "string", 0, eviction_active),
 	CELL_FUNCTION("Responder Status", "string", 0, eviction_state),
@@ -496,8 +459,8 @@ static const struct printer_cell_row eviction_cells[] = {
 
 static const struct printer_cell_row evictionrequest_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION_OF("Target", 0, eviction_target, "name"),
-	CELL_FUNCTION_OF("Target Type", 0, eviction_target, ""),
+	CELL_WORDS("Target", "{spec.target.pod.name}", "spec.target.pod", "<unset>"),
+	CELL_WORDS("Target Type", "Pod", "spec.target.pod", "<unset>"),
 	CELL_FUNCTION("Status", "string", 0, eviction_status),
 	CELL_TEXT("Requester", "spec.requester", NULL),
 	CELL_TEXT("Intent", "spec.intent", NULL),

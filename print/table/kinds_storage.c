@@ -2,7 +2,7 @@
 /* Columns of volumes, their claims and classes, and of CSI drivers. */
 #include "print/table/printer_internal.h"
 
-void printer_put_access_modes(struct printer_row *row, const char *path)
+void printer_put_access_modes(struct printer_row *row, const struct value *in, const char *path)
 {
 	static const struct {
 		const char *mode, *shown;
@@ -12,7 +12,7 @@ void printer_put_access_modes(struct printer_row *row, const char *path)
 	struct value mode;
 
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-		struct value_iter iter = printer_items(row, &row->object, path);
+		struct value_iter iter = printer_items(row, in, path);
 		bool has = false;
 
 		while (printer_next(row, &iter, &mode))
@@ -22,20 +22,15 @@ void printer_put_access_modes(struct printer_row *row, const char *path)
 	}
 }
 
-static enum printer_cell_type storage_access_modes(struct printer_row *row)
-{
-	printer_put_access_modes(row, row->of);
-	return PRINTER_STRING;
-}
-
 /* The old annotation counts before the field. */
-enum printer_cell_type printer_put_storage_class(struct printer_row *row)
+void printer_put_storage_class(struct printer_row *row, const struct value *in, const char *path)
 {
 	struct value class;
 
-	if (!printer_find_annotation(row, "volume.beta.kubernetes.io/storage-class", &class))
-		class.text = printer_text(row, &row->object, "spec.storageClassName");
-	return printer_put_bytes(row, class.text);
+	(void)path;
+	if (!printer_find_annotation(row, in, "volume.beta.kubernetes.io/storage-class", &class))
+		class.text = printer_text(row, in, "spec.storageClassName");
+	buf_bytes_put(row->text, class.text);
 }
 
 static enum printer_cell_type storage_phase(struct printer_row *row)
@@ -45,72 +40,32 @@ static enum printer_cell_type storage_phase(struct printer_row *row)
 	return printer_put_bytes(row, printer_text(row, &row->object, "status.phase"));
 }
 
-static enum printer_cell_type storage_attributes_class(struct printer_row *row)
-{
-	struct value class;
-
-	if (!printer_find(row, &row->object, "spec.volumeAttributesClassName", &class))
-		return printer_put(row, "<unset>");
-	return printer_put_bytes(row, class.text);
-}
-
 /* ---- volumes ------------------------------------------------------------ */
-
-static enum printer_cell_type volume_capacity(struct printer_row *row)
-{
-	struct bytes capacity = printer_text(row, &row->object, "spec.capacity.storage");
-
-	return printer_put_bytes(row, capacity.size ? capacity : BYTES_LIT("0"));
-}
-
-static enum printer_cell_type volume_claim(struct printer_row *row)
-{
-	struct value claim;
-
-	if (!printer_find(row, &row->object, "spec.claimRef", &claim))
-		return PRINTER_STRING;
-	(void)printer_put_bytes(row, printer_text(row, &claim, "namespace"));
-	buf_byte(row->text, '/');
-	return printer_put_bytes(row, printer_text(row, &claim, "name"));
-}
 
 static const struct printer_cell_row volume_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Capacity", "string", 0, volume_capacity),
-	CELL_FUNCTION_OF("Access Modes", 0, storage_access_modes, "spec.accessModes"),
+	CELL_TEXT("Capacity", "spec.capacity.storage", "0"),
+	CELL_WORDS("Access Modes", "{spec.accessModes:modes}"),
 	CELL_TEXT("Reclaim Policy", "spec.persistentVolumeReclaimPolicy", NULL),
 	CELL_FUNCTION("Status", "string", 0, storage_phase),
-	CELL_FUNCTION("Claim", "string", 0, volume_claim),
-	CELL_FUNCTION("StorageClass", "string", 0, printer_put_storage_class),
-	CELL_FUNCTION("VolumeAttributesClass", "string", 0, storage_attributes_class),
+	CELL_WORDS("Claim", "{spec.claimRef.namespace}/{spec.claimRef.name}", "spec.claimRef", ""),
+	CELL_WORDS("StorageClass", "{@:class}"),
+	CELL_WORDS("VolumeAttributesClass", "{spec.volumeAttributesClassName}",
+		"spec.volumeAttributesClassName", "<unset>"),
 	CELL_TEXT("Reason", "status.reason", NULL),
 	CELL_AGE,
 	CELL_WIDE("VolumeMode", "spec.volumeMode", "<unset>"),
 };
 
-static enum printer_cell_type claim_capacity(struct printer_row *row)
-{
-	if (!printer_text(row, &row->object, "spec.volumeName").size)
-		return PRINTER_STRING;
-	struct bytes capacity = printer_text(row, &row->object, "status.capacity.storage");
-	return printer_put_bytes(row, capacity.size ? capacity : BYTES_LIT("0"));
-}
-
-static enum printer_cell_type claim_access_modes(struct printer_row *row)
-{
-	if (!printer_text(row, &row->object, "spec.volumeName").size)
-		return PRINTER_STRING;
-	return storage_access_modes(row);
-}
-
 static const struct printer_cell_row claim_cells[] = {
 	CELL_NAME,
 	CELL_FUNCTION("Status", "string", 0, storage_phase),
 	CELL_TEXT("Volume", "spec.volumeName", NULL),
-	CELL_FUNCTION("Capacity", "string", 0, claim_capacity),
-	CELL_FUNCTION_OF("Access Modes", 0, claim_access_modes, "status.accessModes"),
-	CELL_FUNCTION("StorageClass", "string", 0, printer_put_storage_class),
-	CELL_FUNCTION("VolumeAttributesClass", "string", 0, storage_attributes_class),
+	CELL_WORDS("Capacity", "{status.capacity.storage|0}", "spec.volumeName", ""),
+	CELL_WORDS("Access Modes", "{status.accessModes:modes}", "spec.volumeName", ""),
+	CELL_WORDS("StorageClass", "{@:class}"),
+	CELL_WORDS("VolumeAttributesClass", "{spec.volumeAttributesClassName}",
+		"spec.volumeAttributesClassName", "<unset>"),
 	CELL_AGE,
 	CELL_WIDE("VolumeMode", "spec.volumeMode", "<unset>"),
 };
@@ -125,7 +80,7 @@ static enum printer_cell_type class_name(struct printer_row *row)
 	bool is_default = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (printer_find_annotation(row, keys[i], &value))
+		if (printer_find_annotation(row, &row->object, keys[i], &value))
 			is_default |= bytes_equal(value.text, BYTES_LIT("true"));
 	(void)printer_put_bytes(row, printer_text(row, &row->object, "metadata.name"));
 	return printer_put(row, is_default ? " (default)" : "");
@@ -149,29 +104,15 @@ static const struct printer_cell_row attributes_cells[] = {
 
 /* ---- CSI ---------------------------------------------------------------- */
 
-static enum printer_cell_type driver_token_requests(struct printer_row *row)
-{
-	struct value_iter iter = printer_items(row, &row->object, "spec.tokenRequests");
-	struct value requests, request;
-	bool more = false;
-
-	if (!printer_find(row, &row->object, "spec.tokenRequests", &requests))
-		return printer_put(row, "<unset>");
-	for (; printer_next(row, &iter, &request); more = true) {
-		buf_str(row->text, more ? "," : "");
-		(void)printer_put_bytes(row, printer_text(row, &request, "audience"));
-	}
-	return PRINTER_STRING;
-}
-
 static const struct printer_cell_row driver_cells[] = {
 	CELL_NAME,
 	CELL_BOOLEAN("AttachRequired", "spec.attachRequired", "true"),
 	CELL_BOOLEAN("PodInfoOnMount", "spec.podInfoOnMount", "false"),
 	CELL_BOOLEAN("StorageCapacity", "spec.storageCapacity", "false"),
-	CELL_FUNCTION("TokenRequests", "string", 0, driver_token_requests),
+	CELL("TokenRequests", "string", 0, HOW_EACH, "spec.tokenRequests", "{audience}",
+		.none = "<unset>"),
 	CELL_BOOLEAN("RequiresRepublish", "spec.requiresRepublish", "false"),
-	CELL("Modes", "string", 0, HOW_LIST, "spec.volumeLifecycleModes", .none = "<none>"),
+	CELL("Modes", "string", 0, HOW_EACH, "spec.volumeLifecycleModes", "{@}", .none = "<none>"),
 	CELL_AGE,
 };
 

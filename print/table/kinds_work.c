@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Columns of workloads: apps, batch, autoscaling, policy, scheduling. */
-#include <ctype.h>
 #include <inttypes.h>
 
 #include "common/text/timestamp.h"
@@ -58,12 +57,6 @@ static const struct printer_cell_row daemonset_cells[] = {
 	CELL_SELECTOR("spec.selector"),
 };
 
-static void revision_put_lower(struct printer_row *row, struct bytes text)
-{
-	for (size_t i = 0; i < text.size; i++)
-		buf_byte(row->text, (uint8_t)tolower(((const unsigned char *)text.data)[i]));
-}
-
 static enum printer_cell_type revision_controller(struct printer_row *row)
 {
 	struct value_iter iter = printer_items(row, &row->object, "metadata.ownerReferences");
@@ -75,14 +68,12 @@ static enum printer_cell_type revision_controller(struct printer_row *row)
 		struct bytes version = printer_text(row, &owner, "apiVersion");
 		const char *slash = version.size ? memchr(version.data, '/', version.size) : NULL;
 
-		revision_put_lower(row, printer_text(row, &owner, "kind"));
-		if (slash) {
-			buf_byte(row->text, '.');
-			revision_put_lower(row,
-				BYTES(version.data, (size_t)(slash - (const char *)version.data)));
-		}
-		buf_byte(row->text, '/');
-		return printer_put_bytes(row, printer_text(row, &owner, "name"));
+		printer_put_words(row, &owner, "{kind:lower}");
+		if (slash)
+			buf_printf(row->text, ".%.*s", (int)(slash - (const char *)version.data),
+				(const char *)version.data);
+		printer_put_words(row, &owner, "/{name}");
+		return PRINTER_STRING;
 	}
 	return printer_put(row, "<none>");
 }
@@ -168,20 +159,11 @@ static const struct printer_cell_row job_cells[] = {
 	CELL_SELECTOR("spec.selector"),
 };
 
-static enum printer_cell_type cronjob_suspend(struct printer_row *row)
-{
-	struct value suspend;
-
-	if (!printer_find(row, &row->object, "spec.suspend", &suspend))
-		return printer_put(row, "<unset>");
-	return printer_put(row, suspend.type == VALUE_BOOL && suspend.u.b ? "True" : "False");
-}
-
 static const struct printer_cell_row cronjob_cells[] = {
 	CELL_NAME,
 	CELL_TEXT("Schedule", "spec.schedule", NULL),
 	CELL_TEXT("Timezone", "spec.timeZone", "<none>"),
-	CELL_FUNCTION("Suspend", "boolean", 0, cronjob_suspend),
+	CELL("Suspend", "boolean", 0, HOW_WORDS, "{spec.suspend:bool|<unset>}"),
 	CELL_COUNT("Active", "integer", "status.active", NULL),
 	CELL("Last Schedule", "string", 0, HOW_AGE, "status.lastScheduleTime", .none = "<none>"),
 	CELL_AGE,
@@ -254,22 +236,6 @@ static void hpa_put_metric(
 		hpa_put_quantity(row, &metric, "value", "<nil>", "");
 }
 
-/* autoscaling/v1 knows the use of the CPU only. */
-static enum printer_cell_type hpa_targets_v1(struct printer_row *row)
-{
-	struct bytes target =
-		printer_text(row, &row->object, "spec.targetCPUUtilizationPercentage");
-	struct bytes current =
-		printer_text(row, &row->object, "status.currentCPUUtilizationPercentage");
-
-	if (!target.size)
-		return printer_put(row, "<none>");
-	buf_printf(row->text, current.size ? "cpu: %.*s%%/" : "cpu: <unknown>%.*s/",
-		BYTES_ARG(current));
-	buf_printf(row->text, "%.*s%%", BYTES_ARG(target));
-	return PRINTER_STRING;
-}
-
 static enum printer_cell_type hpa_targets(struct printer_row *row)
 {
 	struct value_iter specs = printer_items(row, &row->object, "spec.metrics");
@@ -277,8 +243,14 @@ static enum printer_cell_type hpa_targets(struct printer_row *row)
 	struct value spec, status;
 	int n = 0;
 
-	if (printer_is(row, &row->object, "apiVersion", "autoscaling/v1"))
-		return hpa_targets_v1(row);
+	if (printer_is(row, &row->object, "apiVersion", "autoscaling/v1")) { /* the CPU alone */
+		printer_put_words(row, &row->object,
+			printer_is_empty(row, &row->object, "spec.targetCPUUtilizationPercentage")
+				? "<none>"
+				: "cpu: [{status.currentCPUUtilizationPercentage}%|<unknown>]/"
+				  "{spec.targetCPUUtilizationPercentage}%");
+		return PRINTER_STRING;
+	}
 	for (; printer_next(row, &specs, &spec); n++) {
 		bool has_status = printer_next(row, &statuses, &status);
 
@@ -292,16 +264,9 @@ static enum printer_cell_type hpa_targets(struct printer_row *row)
 	return printer_put(row, n ? "" : "<none>");
 }
 
-static enum printer_cell_type hpa_reference(struct printer_row *row)
-{
-	(void)printer_put_bytes(row, printer_text(row, &row->object, "spec.scaleTargetRef.kind"));
-	buf_byte(row->text, '/');
-	return printer_put_bytes(row, printer_text(row, &row->object, "spec.scaleTargetRef.name"));
-}
-
 static const struct printer_cell_row hpa_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Reference", "string", 0, hpa_reference),
+	CELL_WORDS("Reference", "{spec.scaleTargetRef.kind}/{spec.scaleTargetRef.name}"),
 	CELL_FUNCTION("Targets", "string", 0, hpa_targets),
 	CELL_TEXT("MinPods", "spec.minReplicas", "<unset>"),
 	CELL_INTEGER("MaxPods", "string", "spec.maxReplicas"),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The printer group: printer.h is the interface; printer.c finds the columns of a kind and makes
- * rows, printer_read.c reads fields for cells, kinds_*.c describe the built-in kinds.
+ * rows, printer_read.c reads fields for cells, words.c has templates, kinds_*.c describe the
+ * built-in kinds.
  */
 #include "print/table/printer.h"
 
@@ -290,29 +291,6 @@ const char *printer_order(const struct printer *printer)
 
 /* ---- cells -------------------------------------------------------------- */
 
-static enum printer_cell_type printer_put_list(
-	struct printer_row *row, const struct printer_cell_row *cell)
-{
-	struct value_iter iter = printer_items(row, &row->object, cell->path);
-	char scratch[VALUE_SCRATCH];
-	size_t start = row->text->size;
-	struct bytes text;
-	struct value item;
-	bool more = false;
-
-	while (printer_next(row, &iter, &item)) {
-		buf_str(row->text, more ? "," : "");
-		more = true;
-		if (cell->how == HOW_NAMES)
-			buf_bytes_put(row->text, printer_text(row, &item, cell->other));
-		else if (value_scalar_text(&item, scratch, &text) == FOUND)
-			buf_bytes_put(row->text, text);
-	}
-	if (row->text->size == start && cell->none)
-		buf_str(row->text, cell->none);
-	return PRINTER_STRING;
-}
-
 static enum printer_cell_type printer_put_boolean(
 	struct printer_row *row, const struct printer_cell_row *cell)
 {
@@ -329,6 +307,7 @@ static enum printer_cell_type printer_make(
 	struct printer_row *row, const struct printer_cell_row *cell)
 {
 	const struct value *object = &row->object;
+	struct value_iter iter;
 	struct bytes text;
 	struct value value;
 	uint64_t count = 0;
@@ -362,9 +341,21 @@ static enum printer_cell_type printer_make(
 	case HOW_AGE:
 		printer_put_since(row, object, cell->path, cell->none);
 		return PRINTER_STRING;
-	case HOW_LIST:
-	case HOW_NAMES:
-		return printer_put_list(row, cell);
+	case HOW_WORDS:
+		if (cell->other && !printer_find(row, object, cell->other, &value))
+			return printer_put(row, cell->none);
+		printer_put_words(row, object, cell->path);
+		return PRINTER_STRING;
+	case HOW_FIRST:
+		iter = printer_items(row, object, cell->path);
+		if (!printer_next(row, &iter, &value))
+			return printer_put(row, cell->none);
+		printer_put_words(row, &value, cell->other);
+		return PRINTER_STRING;
+	case HOW_EACH:
+		if (!printer_put_each(row, object, cell->path, cell->other, ",") && cell->none)
+			buf_str(row->text, cell->none);
+		return PRINTER_STRING;
 	case HOW_LABELS:
 		printer_put_labels(row, object, cell->path);
 		return PRINTER_STRING;
@@ -420,7 +411,7 @@ static enum printer_cell_type printer_make_custom(
 		if (value->type == VALUE_NIL)
 			return printer_put(row, "<no value>");
 		r = display_sorted(value, row->text);
-		row->error = r < 0 && r != -ENOMEM ? r : row->error;
+		printer_note(row, r);
 		return PRINTER_STRING;
 	}
 	if (strcmp(type, "integer") == 0)

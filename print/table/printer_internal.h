@@ -16,8 +16,7 @@
 #include "print/table/age.h"
 #include "print/table/printer.h"
 
-#define PRINTER_FIELDS   128 /* a power of two */
-#define PRINTER_KEYS_MAX 64
+#define PRINTER_FIELDS 128 /* a power of two */
 
 /*
  * The fields for the cells of one kind. Their paths are learned from the first objects: a field
@@ -47,12 +46,14 @@ struct pod_summary {
 
 struct printer_row {
 	struct value object;
+	const struct value *second;    /* what $ means in a path; NULL: nothing */
+	struct bytes key;              /* what @key means: of a member of a map */
 	struct printer_fields *fields; /* found in OBJECT; NULL: each is searched for */
 	const char *of;                /* `other` of the cell, for its function */
 	struct pod_summary pod;
 	uint64_t now_ns;
 	struct buf *text; /* of all cells of the row */
-	int error;        /* sticky: 0, ERR_CORRUPT */
+	int error;        /* the first one of a read; later ones change nothing */
 	unsigned numbers; /* in scratch, used in turn */
 	char scratch[4][VALUE_SCRATCH];
 };
@@ -61,15 +62,16 @@ struct printer_row {
 typedef enum printer_cell_type printer_fn(struct printer_row *row);
 
 enum printer_how {
-	HOW_TEXT,    /* the text of the first non-empty one of two fields; else `none` */
-	HOW_INTEGER, /* the number at the field; else `none`, or 0 without it */
-	HOW_BOOLEAN, /* the boolean at the field; else `none` */
-	HOW_COUNT,   /* the number of items of the map or list, or of two of them */
-	HOW_RATIO,   /* the numbers at two fields, with a slash between them */
-	HOW_AGE,     /* the time since the field; else `none` */
-	HOW_LIST,    /* the texts of a list, with `none` if there are none */
-	HOW_NAMES,  /* the texts of the field `other` of each item of a list, separated by commas */
-	HOW_LABELS, /* a map as KEY=VALUE,... */
+	HOW_TEXT,     /* the text of the first non-empty one of two fields; else `none` */
+	HOW_INTEGER,  /* the number at the field; else `none`, or 0 without it */
+	HOW_BOOLEAN,  /* the boolean at the field; else `none` */
+	HOW_COUNT,    /* the number of items of the map or list, or of two of them */
+	HOW_RATIO,    /* the numbers at two fields, with a slash between them */
+	HOW_AGE,      /* the time since the field; else `none` */
+	HOW_WORDS,    /* the template `path`; `none` if nothing is at the path `other` */
+	HOW_FIRST,    /* the template `other` for the first item of a list; else `none` */
+	HOW_EACH,     /* the template `other` for each item of a list, with commas; else `none` */
+	HOW_LABELS,   /* a map as KEY=VALUE,... */
 	HOW_SELECTOR, /* a LabelSelector in the grammar of -l */
 	HOW_FUNCTION
 };
@@ -121,11 +123,13 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
 #define CELL_BOOLEAN(name_, path_, none_) \
 	CELL(name_, "boolean", 0, HOW_BOOLEAN, path_, .none = none_)
 #define CELL_CONTAINERS(priority_, pod_) \
-	CELL("Containers", "string", priority_, HOW_NAMES, pod_ ".spec.containers", "name"), \
-		CELL("Images", "string", priority_, HOW_NAMES, pod_ ".spec.containers", "image")
+	CELL("Containers", "string", priority_, HOW_EACH, pod_ ".spec.containers", "{name}"), \
+		CELL("Images", "string", priority_, HOW_EACH, pod_ ".spec.containers", "{image}")
 #define CELL_SELECTOR(path_) CELL("Selector", "string", 1, HOW_SELECTOR, path_)
 #define CELL_FUNCTION(name_, type_, priority_, fn_) \
 	CELL(name_, type_, priority_, HOW_FUNCTION, .fn = fn_)
+#define CELL_WORDS(name_, template_, ...) \
+	CELL(name_, "string", 0, HOW_WORDS, template_, __VA_ARGS__)
 /* Several cells share the function, which finds OF in row->of. */
 #define CELL_FUNCTION_OF(name_, priority_, fn_, of_) \
 	CELL(name_, "string", priority_, HOW_FUNCTION, .other = of_, .fn = fn_)
@@ -136,12 +140,14 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
 
 /* ---- reading an object -------------------------------------------------- */
 
-/* Finds the value at PATH, names separated by dots; in the object itself PATH is a lasting text. A
- * damaged object sets ROW->error and has no such value. Returns whether it is there. */
+/* Finds the value at PATH, as in a template; in the object itself PATH is a lasting text unless
+ * FIELDS is NULL. A damaged object sets ROW->error and has no such value. Returns whether it is
+ * there. */
 bool printer_find(
 	struct printer_row *row, const struct value *in, const char *path, struct value *ret_value);
 
-bool printer_find_annotation(struct printer_row *row, const char *key, struct value *ret_value);
+bool printer_find_annotation(
+	struct printer_row *row, const struct value *in, const char *key, struct value *ret_value);
 
 /* Returns the text of the scalar at PATH; empty if there is none. Texts of numbers last for three
  * further ones. */
@@ -161,8 +167,24 @@ bool printer_is_true(struct printer_row *row, const struct value *in, const char
 struct value_iter printer_items(struct printer_row *row, const struct value *in, const char *path);
 bool printer_next(struct printer_row *row, struct value_iter *iter, struct value *ret_item);
 
-/* Gives the map's first keys in the order of their texts. Returns their number. */
-size_t printer_keys(const struct value *map, struct bytes keys[PRINTER_KEYS_MAX]);
+/* The items of a list in its order, or of a map in the order of keys. */
+struct printer_list {
+	struct printer_item {
+		struct bytes key;
+		struct value value;
+	} * items;
+	size_t n, room;
+};
+/* ORDER: the items of a list are sorted by the text at this path; NULL: not. */
+void printer_list_at(struct printer_row *row, const struct value *in, const char *path,
+	const char *order, struct printer_list *ret_list);
+void printer_list_release(struct printer_list *list);
+
+/* Returns whether nothing is at PATH, or an empty text, list or map. */
+bool printer_is_empty(struct printer_row *row, const struct value *in, const char *path);
+
+/* Keeps R, if it is the first error. */
+void printer_note(struct printer_row *row, int r);
 
 /* Finds the condition TYPE in the list at PATH. */
 bool printer_condition(
@@ -183,14 +205,37 @@ void printer_put_labels(struct printer_row *row, const struct value *in, const c
 /* Appends a LabelSelector in the grammar of -l: <none> if it is empty or NULL. */
 void printer_put_selector(struct printer_row *row, const struct value *selector);
 
-/* Append parts of the object that its description has also: the roles of a node, the addresses of a
- * load balancer, each once, in order; the access modes at PATH; the class of a volume or claim. */
-enum printer_cell_type printer_put_roles(struct printer_row *row);
-enum printer_cell_type printer_put_balancer(struct printer_row *row);
-void printer_put_access_modes(struct printer_row *row, const char *path);
-enum printer_cell_type printer_put_storage_class(struct printer_row *row);
+/* Forms of fields (words.c) with cells of their own: the roles of a node with these labels; the
+ * addresses at PATH of a load balancer, each once, in order; the access modes at PATH; the class of
+ * a volume or claim. */
+void printer_put_roles(struct printer_row *row, const struct value *in, const char *path);
+void printer_put_balancer(struct printer_row *row, const struct value *in, const char *path);
+void printer_put_access_modes(struct printer_row *row, const struct value *in, const char *path);
+void printer_put_storage_class(struct printer_row *row, const struct value *in, const char *path);
 
 /* Appends TEXT, after a comma unless the cell, begun at START, is still empty. */
 void printer_put_more(struct printer_row *row, size_t start, struct bytes text);
+
+/* Appends each line of TEXT between BEFORE and AFTER, cut after MAX bytes. */
+void printer_put_lines(struct printer_row *row, struct bytes text, const char *before,
+	const char *after, size_t max);
+
+/* ---- templates (words.c) ------------------------------------------------ */
+
+/*
+ * `{PATH}` in a template is the text of the field at PATH, names separated by dots; `{PATH|TEXT}`
+ * is TEXT if it is absent or empty; `{PATH:FORM}` has another form than its text. `[PART]` is left
+ * out if the first field in it is absent or empty, `[PART|OTHER]` is OTHER then. A path begins at
+ * the part of the object that is printed; `@` is that part itself, `@key` its key in a map, and `$`
+ * before a path means the second part (the status of a container).
+ *
+ *	"{kind:lower}[/{name}]", "Replicas:\t{status.replicas|0} current"
+ */
+void printer_put_words(struct printer_row *row, const struct value *in, const char *template);
+/* Does so unless the first field in it is absent or empty. Returns whether it did. */
+bool printer_put_some(struct printer_row *row, const struct value *in, const char *template);
+/* Does so for each item of the list at PATH. Returns how many there are. */
+size_t printer_put_each(struct printer_row *row, const struct value *in, const char *path,
+	const char *template, const char *between);
 
 #endif

@@ -10,13 +10,18 @@
 
 /* ---- reading an object -------------------------------------------------- */
 
+void printer_note(struct printer_row *row, int r)
+{
+	if (r < 0 && !row->error)
+		row->error = r;
+}
+
 static bool printer_member(
 	struct printer_row *row, const struct value *map, struct bytes key, struct value *ret_value)
 {
 	int r = value_find(map, key, ret_value);
 
-	if (r < 0)
-		row->error = r;
+	printer_note(row, r);
 	return r == FOUND;
 }
 
@@ -64,9 +69,14 @@ static size_t printer_field(struct printer_fields *fields, const char *path)
 bool printer_find(
 	struct printer_row *row, const struct value *in, const char *path, struct value *ret_value)
 {
+	if (*path == '@') {
+		*ret_value = *in;
+		return in->type != VALUE_NIL;
+	}
+	if (*path == '$')
+		return row->second && printer_search(row, row->second, path + 1, ret_value);
 	size_t number =
 		in == &row->object && row->fields ? printer_field(row->fields, path) : SIZE_MAX;
-
 	if (number == SIZE_MAX)
 		return printer_search(row, in, path, ret_value);
 	const struct value *value = path_set_value(&row->fields->set, number);
@@ -76,11 +86,12 @@ bool printer_find(
 	return value->type != VALUE_NIL;
 }
 
-bool printer_find_annotation(struct printer_row *row, const char *key, struct value *ret_value)
+bool printer_find_annotation(
+	struct printer_row *row, const struct value *in, const char *key, struct value *ret_value)
 {
 	struct value map;
 
-	return printer_find(row, &row->object, "metadata.annotations", &map) &&
+	return printer_find(row, in, "metadata.annotations", &map) &&
 	       printer_member(row, &map, bytes_str(key), ret_value);
 }
 
@@ -90,6 +101,8 @@ struct bytes printer_text(struct printer_row *row, const struct value *in, const
 	struct bytes text;
 	struct value value;
 
+	if (strcmp(path, "@key") == 0)
+		return row->key;
 	if (!printer_find(row, in, path, &value) ||
 		value_scalar_text(&value, scratch, &text) != FOUND)
 		return BYTES_LIT("");
@@ -133,22 +146,8 @@ bool printer_next(struct printer_row *row, struct value_iter *iter, struct value
 {
 	int r = iter->left ? value_iter_next(iter, NULL, ret_item) : END;
 
-	if (r < 0)
-		row->error = r;
+	printer_note(row, r);
 	return r == FOUND;
-}
-
-size_t printer_keys(const struct value *map, struct bytes keys[PRINTER_KEYS_MAX])
-{
-	struct value_iter iter;
-	struct value value;
-	size_t n = 0;
-
-	value_iter_init(&iter, map);
-	while (n < PRINTER_KEYS_MAX && value_iter_next(&iter, &keys[n], &value) == FOUND)
-		n++;
-	qsort(keys, n, sizeof(*keys), array_by_bytes);
-	return n;
 }
 
 bool printer_condition(
@@ -244,8 +243,7 @@ static void printer_add_requirement(struct printer_row *row, struct printer_requ
 	requirement.number = all->n;
 	int r = ARRAY_ADD(
 		all->items, all->n, all->room, requirement, "the requirements of a selector");
-	if (r < 0)
-		row->error = r;
+	printer_note(row, r);
 }
 
 static void printer_add_map(
@@ -258,8 +256,7 @@ static void printer_add_map(
 	value_iter_init(&iter, map);
 	while ((r = value_iter_next(&iter, &requirement.key, &requirement.value)) == FOUND)
 		printer_add_requirement(row, all, requirement);
-	if (r < 0)
-		row->error = r;
+	printer_note(row, r);
 }
 
 /* Appends " in (a,b)" of a matchExpression. */
@@ -275,8 +272,7 @@ static void printer_put_set(struct printer_row *row, const struct value *express
 	while (printer_next(row, &iter, &value)) {
 		int r = ARRAY_ADD(values.items, values.n, values.room, value.text,
 			"the values of a selector");
-		if (r < 0)
-			row->error = r;
+		printer_note(row, r);
 	}
 	if (values.n)
 		qsort(values.items, values.n, sizeof(*values.items), array_by_bytes);

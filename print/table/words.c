@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Templates with field paths, and the forms of fields in them. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/array.h"
+#include "common/text/timestamp.h"
+#include "print/redact.h"
+#include "print/table/printer_internal.h"
+
+#define ANNOTATION_MAX 140
+
+/* ---- lists and maps ----------------------------------------------------- */
+
+static int printer_compare_items(const void *a, const void *b)
+{
+	const struct printer_item *x = a, *y = b;
+
+	return bytes_compare(x->key, y->key);
+}
+
+void printer_list_at(struct printer_row *row, const struct value *in, const char *path,
+	const char *order, struct printer_list *ret_list)
+{
+	struct printer_item item;
+	struct value value;
+	struct value_iter iter;
+	int r;
+
+	*ret_list = (struct printer_list){.n = 0};
+	if (!printer_find(row, in, path, &value) ||
+		(value.type != VALUE_MAP && value.type != VALUE_ARRAY))
+		return;
+	value_iter_init(&iter, &value);
+	while ((r = value_iter_next(&iter, &item.key, &item.value)) == FOUND) {
+		if (value.type == VALUE_ARRAY)
+			item.key = order ? printer_text(row, &item.value, order) : BYTES_NONE;
+		r = ARRAY_ADD(
+			ret_list->items, ret_list->n, ret_list->room, item, "the items of a list");
+		if (r < 0)
+			break;
+	}
+	printer_note(row, r);
+	if (ret_list->n && (order || value.type == VALUE_MAP))
+		qsort(ret_list->items, ret_list->n, sizeof(*ret_list->items),
+			printer_compare_items);
+}
+
+void printer_list_release(struct printer_list *list)
+{
+	free(list->items);
+	*list = (struct printer_list){.n = 0};
+}
+
+bool printer_is_empty(struct printer_row *row, const struct value *in, const char *path)
+{
+	struct value value;
+
+	if (strcmp(path, "@key") == 0)
+		return !row->key.size;
+	if (!printer_find(row, in, path, &value))
+		return true;
+	if (value.type == VALUE_MAP || value.type == VALUE_ARRAY)
+		return value.count == 0;
+	return value.type == VALUE_STRING && value.text.size == 0;
+}
+
+/* ---- forms of a field --------------------------------------------------- */
+
+/* A moment as kubectl prints it: in the local time zone. */
+static void form_time(struct printer_row *row, const struct value *in, const char *path)
+{
+	char text[64] = "Mon, 01 Jan 0001 00:00:00 +0000";
+	struct tm parts;
+	int64_t ns;
+
+	if (timestamp_parse(printer_text(row, in, path), &ns)) {
+		time_t seconds = (time_t)(ns / 1000000000);
+
+		if (localtime_r(&seconds, &parts))
+			(void)strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S %z", &parts);
+	}
+	buf_str(row->text, text);
+}
+
+static void form_since(struct printer_row *row, const struct value *in, const char *path)
+{
+	printer_put_since(row, in, path, "<unknown>");
+}
+
+/* A map as KEY=VALUE, one a line: the following ones begin with a tab. */
+static void form_labels(struct printer_row *row, const struct value *in, const char *path)
+{
+	struct printer_list all;
+
+	printer_list_at(row, in, path, NULL, &all);
+	for (size_t i = 0; i < all.n; i++)
+		buf_printf(row->text, "%s%.*s=%.*s", i ? "\n\t" : "", BYTES_ARG(all.items[i].key),
+			BYTES_ARG(all.items[i].value.text));
+	buf_str(row->text, all.n ? "" : "<none>");
+	printer_list_release(&all);
+}
+
+void printer_put_lines(struct printer_row *row, struct bytes text, const char *before,
+	const char *after, size_t max)
+{
+	const char *next = text.data, *end = next + text.size;
+
+	do {
+		const char *stop = next < end ? memchr(next, '\n', (size_t)(end - next)) : NULL;
+		size_t size = (size_t)((stop ? stop : end) - next);
+
+		buf_str(row->text, before);
+		buf_put(row->text, next, size > max ? max : size);
+		buf_str(row->text, size > max ? "..." : "");
+		buf_str(row->text, after);
+		next += size + 1;
+	} while (next <= end);
+}
+
+/* As labels; a long value, or one of several lines, stands below its key. Without what kubectl
+ * apply keeps. */
+static void form_annotations(struct printer_row *row, const struct value *in, const char *path)
+{
+	struct printer_list all;
+	size_t n = 0;
+
+	printer_list_at(row, in, path, NULL, &all);
+	for (size_t i = 0; i < all.n; i++) {
+		struct bytes key = all.items[i].key, value = all.items[i].value.text;
+
+		if (bytes_equal(key, BYTES_LIT(REDACT_LAST_APPLIED)))
+			continue;
+		if (value.size && ((const char *)value.data)[value.size - 1] == '\n')
+			value.size--;
+		buf_printf(row->text, "%s%.*s:", n++ ? "\n\t" : "", BYTES_ARG(key));
+		if (value.size + key.size + 2 > ANNOTATION_MAX ||
+			(value.size && memchr(value.data, '\n', value.size)))
+			printer_put_lines(row, value, "\n\t  ", "", ANNOTATION_MAX - 2);
+		else
+			printer_put_lines(row, value, " ", "", ANNOTATION_MAX);
+	}
+	buf_str(row->text, n ? "" : "<none>");
+	printer_list_release(&all);
+}
+
+static void form_selector(struct printer_row *row, const struct value *in, const char *path)
+{
+	struct value value;
+
+	printer_put_selector(row, printer_find(row, in, path, &value) ? &value : NULL);
+}
+
+static void form_boolean(struct printer_row *row, const struct value *in, const char *path)
+{
+	buf_str(row->text, printer_is(row, in, path, "true") ? "True" : "False");
+}
+
+static void form_lower(struct printer_row *row, const struct value *in, const char *path)
+{
+	struct bytes text = printer_text(row, in, path);
+
+	for (size_t i = 0; i < text.size; i++)
+		buf_byte(row->text, (uint8_t)tolower(((const unsigned char *)text.data)[i]));
+}
+
+/* The text without the blanks around it. */
+static void form_trim(struct printer_row *row, const struct value *in, const char *path)
+{
+	struct bytes text = printer_text(row, in, path);
+	const char *p = text.data, *end = p + text.size;
+
+	while (p < end && isspace((unsigned char)*p))
+		p++;
+	while (end > p && isspace((unsigned char)end[-1]))
+		end--;
+	buf_put(row->text, p, (size_t)(end - p));
+}
+
+static const struct form {
+	const char *name;
+	void (*put)(struct printer_row *row, const struct value *in, const char *path);
+	bool always; /* it has a text for an absent field */
+	/* without PUT: around and between the texts of a list */
+	const char *before, *between, *after;
+} forms[] = {
+	{"time", form_time, true},
+	{"since", form_since, false},
+	{"labels", form_labels, true},
+	{"annotations", form_annotations, true},
+	{"selector", form_selector, true},
+	{"map", printer_put_labels, true},
+	{"bool", form_boolean, true},
+	{"lower", form_lower, false},
+	{"trim", form_trim, false},
+	{"roles", printer_put_roles, true},
+	{"class", printer_put_storage_class, true},
+	{"modes", printer_put_access_modes, false},
+	{"balancer", printer_put_balancer, false},
+	{"comma", NULL, false, "", ",", ""},
+	{"commas", NULL, false, "", ", ", ""},
+	{"brackets", NULL, false, "[", ", ", "]"},
+	{"go", NULL, true, "[", " ", "]"},
+};
+
+static void form_put(
+	struct printer_row *row, const struct value *in, const char *path, const struct form *form)
+{
+	if (form->put) {
+		form->put(row, in, path);
+		return;
+	}
+	buf_str(row->text, form->before);
+	printer_put_each(row, in, path, "{@}", form->between);
+	buf_str(row->text, form->after);
+}
+
+/* ---- templates ---------------------------------------------------------- */
+
+/* Appends the field that FIELD, the text between braces, names. It is copied: fields are few and
+ * short. */
+static void words_put_field(struct printer_row *row, const struct value *in, struct bytes field)
+{
+	char text[128], *form, *none;
+
+	(void)snprintf(text, sizeof(text), "%.*s", BYTES_ARG(field));
+	none = strchr(text, '|');
+	if (none)
+		*none++ = '\0';
+	form = strchr(text, ':');
+	if (form)
+		*form++ = '\0';
+	bool empty = printer_is_empty(row, in, text);
+	for (size_t i = 0; form && i < ARRAY_SIZE(forms); i++) {
+		if (strcmp(form, forms[i].name) != 0)
+			continue;
+		if (empty && none)
+			buf_str(row->text, none);
+		else if (!empty || forms[i].always)
+			form_put(row, in, text, &forms[i]);
+		return;
+	}
+	struct bytes found = printer_text(row, in, text);
+	buf_bytes_put(row->text, found.size ? found : bytes_str(none ? none : ""));
+}
+
+/* Returns the first one of STOPS outside of fields and parts, from P on; else END. */
+static const char *words_find(const char *p, const char *end, const char *stops)
+{
+	for (; p < end && !strchr(stops, *p); p++)
+		if (*p == '{')
+			p = memchr(p, '}', (size_t)(end - p));
+		else if (*p == '[')
+			p = words_find(p + 1, end, "]");
+	return p;
+}
+
+/* Returns whether the first field of TEMPLATE is not empty. */
+static bool words_has_field(struct printer_row *row, const struct value *in, const char *template)
+{
+	char path[128];
+	const char *field = strchr(template, '{') + 1;
+
+	(void)snprintf(path, sizeof(path), "%.*s", (int)strcspn(field, ":|}"), field);
+	return !printer_is_empty(row, in, path);
+}
+
+static void words_put(
+	struct printer_row *row, const struct value *in, const char *p, const char *end)
+{
+	while (p < end) {
+		const char *next = words_find(p, end, "{["), *other, *stop;
+
+		buf_put(row->text, p, (size_t)(next - p));
+		if (next == end)
+			return;
+		if (*next == '{') {
+			stop = words_find(next + 1, end, "}");
+			words_put_field(row, in, BYTES(next + 1, (size_t)(stop - next - 1)));
+		} else {
+			other = words_find(next + 1, end, "|]");
+			stop = words_find(other, end, "]");
+			if (words_has_field(row, in, next))
+				words_put(row, in, next + 1, other);
+			else if (other < stop)
+				words_put(row, in, other + 1, stop);
+		}
+		p = stop + 1;
+	}
+}
+
+void printer_put_words(struct printer_row *row, const struct value *in, const char *template)
+{
+	const struct value here = *in; /* not the object itself: these paths don't last */
+
+	words_put(row, &here, template, template + strlen(template));
+}
+
+bool printer_put_some(struct printer_row *row, const struct value *in, const char *template)
+{
+	const struct value here = *in;
+	bool has = words_has_field(row, &here, template);
+
+	if (has)
+		printer_put_words(row, in, template);
+	return has;
+}
+
+size_t printer_put_each(struct printer_row *row, const struct value *in, const char *path,
+	const char *template, const char *between)
+{
+	struct value_iter iter = printer_items(row, in, path);
+	struct value item;
+	size_t n = 0;
+
+	for (; printer_next(row, &iter, &item); n++) {
+		buf_str(row->text, n ? between : "");
+		printer_put_words(row, &item, template);
+	}
+	return n;
+}
