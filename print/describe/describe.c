@@ -11,14 +11,6 @@
 
 /* ---- reading ------------------------------------------------------------ */
 
-void describe_copy(struct describe *d, const char *path, char *text, size_t size)
-{
-	struct bytes found = describe_get(d, path);
-
-	(void)snprintf(text, size, "%.*s", found.size < size ? (int)found.size : 0,
-		(const char *)found.data);
-}
-
 void describe_indent(struct describe *d, int level)
 {
 	buf_blanks(d->row.text, 2 * (size_t)(d->level + level));
@@ -157,21 +149,40 @@ int describe_put(const struct describe_object *object, struct buf *out)
 
 /* ---- other objects ------------------------------------------------------ */
 
-bool describe_each_object(struct describe *d, const char *resource, const char *namespace_,
+/* Appends TEMPLATE for the whole object, and a NUL. Returns where it begins. */
+static size_t describe_expand(struct describe *d, const char *template, struct buf *out)
+{
+	struct buf *text = d->row.text;
+	size_t start = out->size;
+
+	d->row.text = out;
+	printer_put_words(&d->row, &d->row.object, template);
+	d->row.text = text;
+	buf_byte(out, '\0');
+	return start;
+}
+
+bool describe_each_object(struct describe *d, const char *resource, const char *in,
 	const char *labels, const char *fields, void (*fn)(struct describe *d, void *arg),
 	void *arg)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
-	const struct kinf_query query = {.size = sizeof(query),
-		.feed = resource,
-		.namespace_ = *namespace_ ? namespace_ : NULL,
-		.label_selector = labels,
-		.field_selector = fields};
+	CLEANUP(buf_release) struct buf texts = BUF_INIT;
+	size_t namespace_ = describe_expand(d, in, &texts);
+	size_t by_labels = describe_expand(d, labels, &texts);
+	size_t by_fields = describe_expand(d, fields, &texts);
+	const char *text = (const char *)texts.data;
 	struct kinf_object found;
 	struct value here = d->here;
 
-	if (!d->object->snapshot || d->row.error < 0)
+	printer_note(&d->row, buf_error(&texts));
+	if (!d->object->snapshot || d->row.error < 0 || strcmp(text + by_labels, "<none>") == 0)
 		return false;
+	const struct kinf_query query = {.size = sizeof(query),
+		.feed = resource,
+		.namespace_ = text[namespace_] ? text + namespace_ : NULL,
+		.label_selector = text + by_labels,
+		.field_selector = text + by_fields};
 	int r = kinf_list(d->object->snapshot, &query, &list);
 	while (r == KINF_FOUND && (r = kinf_list_next(list, &found)) == KINF_FOUND) {
 		r = value_read(BYTES(found.body, found.body_size), &d->here);
@@ -181,7 +192,7 @@ bool describe_each_object(struct describe *d, const char *resource, const char *
 	d->here = here;
 	if (r == KINF_END)
 		return true;
-	if (r < 0 && r != KINF_NO_FEED)
-		d->row.error = r;
+	if (r != KINF_NO_FEED)
+		printer_note(&d->row, r);
 	return false;
 }

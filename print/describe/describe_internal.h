@@ -107,13 +107,13 @@ void describe_text_lines(struct describe *d, struct bytes text);
 
 /* ---- other objects ------------------------------------------------------ */
 
-/* Calls FN for each object of RESOURCE in NAMESPACE_ ("": all) that matches both selectors (NULL:
- * any), with d->here as that object. Returns whether RESOURCE is fed and was listed. */
-bool describe_each_object(struct describe *d, const char *resource, const char *namespace_,
+/* Calls FN for each object of RESOURCE in the namespace IN ("": all) that matches both selectors,
+ * with d->here as that object. IN and the selectors ("": any) are templates for the whole described
+ * object; nothing is listed if LABELS gives "<none>". Returns whether RESOURCE is fed and was
+ * listed. */
+bool describe_each_object(struct describe *d, const char *resource, const char *in,
 	const char *labels, const char *fields, void (*fn)(struct describe *d, void *arg),
 	void *arg);
-/* Copies a field of the object into TEXT; "" if it is absent or too long. */
-void describe_copy(struct describe *d, const char *path, char *text, size_t size);
 
 /* ---- amount.c ----------------------------------------------------------- */
 

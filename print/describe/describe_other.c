@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/cleanup.h"
 #include "common/text/timestamp.h"
-#include "common/value/selector.h"
 #include "print/describe/describe_internal.h"
 #include "print/table/display.h"
 
@@ -79,27 +77,19 @@ static void event_put(struct describe *d)
  * also. */
 static bool event_collect(struct describe *d, struct event_rows *rows)
 {
-	static const char *const paths[] = {"metadata.uid", "metadata.name"};
-	CLEANUP(buf_release) struct buf fields = BUF_INIT;
-	char in[256], id[256];
+	static const char *const fields[] = {"involvedObject.name={metadata.name:value},"
+					     "involvedObject.uid=[{@key}|{metadata.uid}]",
+		"involvedObject.name={metadata.name:value},involvedObject.uid={metadata.name}"};
 	bool is_node = strcmp(d->object->resource, "nodes") == 0, known = true;
 	struct value mirror;
 
-	describe_copy(d, "metadata.namespace", in, sizeof(in));
-	for (int i = 0; known && i <= is_node; i++) {
-		describe_copy(d, paths[i], id, sizeof(id));
-		if (printer_find_annotation(
-			    &d->row, &d->row.object, "kubernetes.io/config.mirror", &mirror))
-			(void)snprintf(id, sizeof(id), "%.*s", BYTES_ARG(mirror.text));
-		buf_reset(&fields);
-		buf_str(&fields, "involvedObject.name=");
-		selector_put_field_value(describe_get(d, "metadata.name"), &fields);
-		buf_printf(&fields, ",involvedObject.uid=%s", id);
-		const char *text = buf_cstr(&fields);
-		if (buf_error(&fields) < 0)
-			d->row.error = buf_error(&fields);
-		known = describe_each_object(d, "events", in, NULL, text, event_add, rows);
-	}
+	d->row.key = BYTES_NONE;
+	if (printer_find_annotation(
+		    &d->row, &d->row.object, "kubernetes.io/config.mirror", &mirror))
+		d->row.key = mirror.text;
+	for (int i = 0; known && i <= is_node; i++)
+		known = describe_each_object(
+			d, "events", "{metadata.namespace}", "", fields[i], event_add, rows);
 	return known;
 }
 

@@ -189,16 +189,13 @@ static void namespace_parts(struct describe *d)
 				"-------------\t-----------------------\n",
 				0}},
 	};
-	char name[256];
-
-	describe_copy(d, "metadata.name", name, sizeof(name));
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct namespace_parts parts = kinds[i].parts;
 		size_t before = d->row.text->size;
 
 		buf_byte(d->row.text, '\n');
-		if (!describe_each_object(
-			    d, kinds[i].resource, name, NULL, NULL, namespace_add_part, &parts))
+		if (!describe_each_object(d, kinds[i].resource, "{metadata.name}", "", "",
+			    namespace_add_part, &parts))
 			buf_truncate(d->row.text, before);
 		else if (!parts.n)
 			buf_str(d->row.text, kinds[i].none);

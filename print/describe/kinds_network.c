@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/cleanup.h"
 #include "print/describe/describe_internal.h"
 
 #define ENDPOINTS_SHOWN 3
@@ -58,18 +57,15 @@ static void network_add_slice(struct describe *d, void *arg)
 		network_add_addresses(d, all, NULL);
 }
 
-/* Appends the endpoints of the port PORT of a service: "10.0.0.1:80,10.0.0.2:80 + 5 more...".
- * Returns false if EndpointSlices are not fed. */
-static bool network_put_endpoints(
-	struct describe *d, const char *in, const char *service, struct bytes port)
+/* Appends the endpoints of the port PORT of the service named by row.key:
+ * "10.0.0.1:80,10.0.0.2:80 + 5 more...". Returns false if EndpointSlices are not fed. */
+static bool network_put_endpoints(struct describe *d, struct bytes port)
 {
-	CLEANUP(buf_release) struct buf selector = BUF_INIT;
 	struct network_endpoints all = {.port = port};
+	bool known =
+		describe_each_object(d, "endpointslices.discovery.k8s.io", "{metadata.namespace}",
+			"kubernetes.io/service-name={@key}", "", network_add_slice, &all);
 
-	buf_printf(&selector, "kubernetes.io/service-name=%s", service);
-	printer_note(&d->row, buf_error(&selector));
-	bool known = describe_each_object(d, "endpointslices.discovery.k8s.io", in,
-		buf_cstr(&selector), NULL, network_add_slice, &all);
 	if (known && !all.exists)
 		buf_str(d->row.text, "<none>");
 	buf_bytes_put(d->row.text, buf_bytes(&all.text));
@@ -94,15 +90,13 @@ static void service_ports(struct describe *d)
 {
 	struct value here = d->here;
 	struct value_iter iter = printer_items(&d->row, &here, "spec.ports");
-	char name[256], in[256];
 
-	describe_copy(d, "metadata.name", name, sizeof(name));
-	describe_copy(d, "metadata.namespace", in, sizeof(in));
+	d->row.key = describe_get(d, "metadata.name");
 	while (printer_next(&d->row, &iter, &d->here)) {
 		describe_lines(d, service_port_lines);
 		size_t line = d->row.text->size;
 		buf_str(d->row.text, "Endpoints:\t");
-		if (network_put_endpoints(d, in, name, describe_get(d, "name")))
+		if (network_put_endpoints(d, describe_get(d, "name")))
 			buf_byte(d->row.text, '\n');
 		else
 			buf_truncate(d->row.text, line);
@@ -141,8 +135,9 @@ static const struct describe_line service_lines[] = {
 /* ---- ingresses ---------------------------------------------------------- */
 
 struct ingress_port {
-	struct bytes number, name; /* of the backend; one is empty */
-	char found[128];           /* the name of the service's port */
+	char number[32];   /* of the backend; "": it has a name */
+	struct bytes name; /* of the backend */
+	char found[128];   /* the name of the service's port */
 	bool exists;
 };
 
@@ -156,44 +151,40 @@ static void ingress_find_port(struct describe *d, void *arg)
 	while (printer_next(&d->row, &iter, &one)) {
 		struct bytes name = printer_text(&d->row, &one, "name");
 
-		if (port->number.size
-				? bytes_equal(printer_text(&d->row, &one, "port"), port->number)
-				: bytes_equal(name, port->name))
+		if (*port->number ? bytes_equal(printer_text(&d->row, &one, "port"),
+					    bytes_str(port->number))
+				  : bytes_equal(name, port->name))
 			(void)snprintf(port->found, sizeof(port->found), "%.*s", BYTES_ARG(name));
 	}
 }
 
-/* Appends the backend d->here of an ingress in the namespace IN: "web:80 (10.0.0.1:8080)". */
-static void ingress_put_backend(struct describe *d, const char *in)
+/* Appends the backend d->here of an ingress: "web:80 (10.0.0.1:8080)". */
+static void ingress_put_backend(struct describe *d)
 {
-	char name[256], number[32], fields[300];
 	struct ingress_port port = {.name = describe_get(d, "service.port.name")};
 
 	if (describe_is_empty(d, "service")) {
-		if (describe_is_empty(d, "resource"))
-			return;
-		describe_words(d, "APIGroup: {resource.apiGroup|<none>}, Kind: {resource.kind}, "
-				  "Name: {resource.name}");
+		if (!describe_is_empty(d, "resource"))
+			describe_words(d, "APIGroup: {resource.apiGroup|<none>}, "
+					  "Kind: {resource.kind}, Name: {resource.name}");
 		return;
 	}
-	describe_copy(d, "service.name", name, sizeof(name));
-	describe_copy(d, "service.port.number", number, sizeof(number));
-	port.number = bytes_str(number);
-	buf_bytes_put(d->row.text, bytes_str(name));
-	buf_byte(d->row.text, ':');
-	buf_bytes_put(d->row.text, port.number.size ? port.number : port.name);
-	(void)snprintf(fields, sizeof(fields), "metadata.name=%s", name);
-	if (!describe_each_object(d, "services", in, NULL, fields, ingress_find_port, &port))
+	describe_words(d, "{service.name}:[{service.port.number}|{service.port.name}]");
+	(void)snprintf(port.number, sizeof(port.number), "%.*s",
+		BYTES_ARG(describe_get(d, "service.port.number")));
+	d->row.key = describe_get(d, "service.name");
+	if (!describe_each_object(d, "services", "{metadata.namespace}", "",
+		    "metadata.name={@key:value}", ingress_find_port, &port))
 		return;
 	buf_str(d->row.text, " (");
 	if (!port.exists)
-		buf_printf(d->row.text, "<error: services \"%s\" not found>", name);
+		describe_words(d, "<error: services \"{service.name}\" not found>");
 	else
-		(void)network_put_endpoints(d, in, name, bytes_str(port.found));
+		(void)network_put_endpoints(d, bytes_str(port.found));
 	buf_byte(d->row.text, ')');
 }
 
-static void ingress_put_default(struct describe *d, const char *in)
+static void ingress_put_default(struct describe *d)
 {
 	struct value here = d->here, backend;
 
@@ -202,12 +193,12 @@ static void ingress_put_default(struct describe *d, const char *in)
 		return;
 	}
 	d->here = backend;
-	ingress_put_backend(d, in);
+	ingress_put_backend(d);
 	d->here = here;
 }
 
 /* Appends the rules of d->here. Returns how many there are. */
-static size_t ingress_put_rules(struct describe *d, const char *in)
+static size_t ingress_put_rules(struct describe *d)
 {
 	struct value here = d->here, rule, path, http;
 	struct value_iter rules = printer_items(&d->row, &here, "spec.rules"), paths;
@@ -223,7 +214,7 @@ static size_t ingress_put_rules(struct describe *d, const char *in)
 		while (printer_next(&d->row, &paths, &path)) {
 			printer_put_words(&d->row, &path, "    \t{path} \t");
 			if (printer_find(&d->row, &path, "backend", &d->here))
-				ingress_put_backend(d, in);
+				ingress_put_backend(d);
 			buf_byte(d->row.text, '\n');
 		}
 	}
@@ -233,11 +224,8 @@ static size_t ingress_put_rules(struct describe *d, const char *in)
 
 static void ingress_backends(struct describe *d)
 {
-	char in[256];
-
-	describe_copy(d, "metadata.namespace", in, sizeof(in));
 	buf_str(d->row.text, "Default backend:\t");
-	ingress_put_default(d, in);
+	ingress_put_default(d);
 	buf_byte(d->row.text, '\n');
 	describe_lines(
 		d, LINES{{.when = "spec.tls", .line = "TLS:"},
@@ -246,9 +234,9 @@ static void ingress_backends(struct describe *d)
 				   .line = "[{secretName} terminates|SNI routes] {hosts:comma}"},
 			   {.line = "Rules:\n  Host\tPath\tBackends\n  ----\t----\t--------"},
 			   END_OF_LINES});
-	if (!ingress_put_rules(d, in)) {
+	if (!ingress_put_rules(d)) {
 		buf_str(d->row.text, "  *\t*\t");
-		ingress_put_default(d, in);
+		ingress_put_default(d);
 		buf_byte(d->row.text, '\n');
 	}
 }

@@ -218,16 +218,15 @@ static void node_put_allocated(struct describe *d, struct node_pods *pods)
 static void node_pods(struct describe *d)
 {
 	struct node_pods pods = {.n = 0};
-	char name[256], fields[400];
 
 	node_sums_read(d, &d->here,
 		describe_is_empty(d, "status.allocatable") ? "status.capacity"
 							   : "status.allocatable",
 		&pods.allocatable, amount_add);
-	describe_copy(d, "metadata.name", name, sizeof(name));
-	(void)snprintf(fields, sizeof(fields),
-		"spec.nodeName=%s,status.phase!=Succeeded,status.phase!=Failed", name);
-	if (describe_each_object(d, "pods", "", NULL, fields, node_add_pod, &pods)) {
+	if (describe_each_object(d, "pods", "", "",
+		    "spec.nodeName={metadata.name:value},status.phase!=Succeeded,status.phase!="
+		    "Failed",
+		    node_add_pod, &pods)) {
 		buf_printf(d->row.text,
 			"Non-terminated Pods:\t(%zu in total)\n"
 			"  Namespace\tName\t\tCPU Requests\tCPU Limits\tMemory Requests\tMemory "
@@ -304,18 +303,13 @@ static void node_put_lease(struct describe *d, void *arg)
 
 static void node_lease(struct describe *d)
 {
-	char name[256], fields[300];
 	bool found = false;
 
-	describe_copy(d, "metadata.name", name, sizeof(name));
-	(void)snprintf(fields, sizeof(fields), "metadata.name=%s", name);
-	if (describe_each_object(d, "leases.coordination.k8s.io", "kube-node-lease", NULL, fields,
-		    node_put_lease, &found) &&
+	if (describe_each_object(d, "leases.coordination.k8s.io", "kube-node-lease", "",
+		    "metadata.name={metadata.name:value}", node_put_lease, &found) &&
 		!found)
-		buf_printf(d->row.text,
-			"Lease:\tFailed to get lease: leases.coordination.k8s.io \"%s\" not "
-			"found\n",
-			name);
+		describe_words(d, "Lease:\tFailed to get lease: leases.coordination.k8s.io "
+				  "\"{metadata.name}\" not found\n");
 }
 
 /* ---- slices of devices -------------------------------------------------- */
@@ -368,12 +362,9 @@ static void node_add_slice(struct describe *d, void *arg)
 static void node_slices(struct describe *d)
 {
 	struct node_pools pools = {.n = 0};
-	char name[256], fields[300];
 
-	describe_copy(d, "metadata.name", name, sizeof(name));
-	(void)snprintf(fields, sizeof(fields), "spec.nodeName=%s", name);
-	if (describe_each_object(d, "resourceslices.resource.k8s.io", "", NULL, fields,
-		    node_add_slice, &pools) &&
+	if (describe_each_object(d, "resourceslices.resource.k8s.io", "", "",
+		    "spec.nodeName={metadata.name:value}", node_add_slice, &pools) &&
 		pools.n) {
 		qsort(pools.items, pools.n, sizeof(*pools.items), node_compare_pools);
 		buf_str(d->row.text, "Node-Local ResourceSlices:\n  Driver\tPool\tSlices\tDevices\n"

@@ -89,17 +89,12 @@ static void container_states(struct describe *d)
 
 static void probe_put_address(struct describe *d)
 {
-	char scheme[16];
 	struct bytes path = describe_get(d, "httpGet.path"), host = describe_get(d, "httpGet.host");
-
-	describe_copy(d, "httpGet.scheme", scheme, sizeof(scheme));
-	for (char *c = scheme; *c; c++)
-		*c = (char)tolower((unsigned char)*c);
 	bool is_v6 = host.size && memchr(host.data, ':', host.size);
-	buf_printf(d->row.text, "http-get %s%s//%s", scheme, *scheme ? ":" : "", is_v6 ? "[" : "");
-	buf_bytes_put(d->row.text, host);
-	buf_str(d->row.text, is_v6 ? "]:" : ":");
-	buf_bytes_put(d->row.text, describe_get(d, "httpGet.port"));
+
+	describe_words(d, "http-get [{httpGet.scheme:lower}:]//");
+	buf_printf(d->row.text, is_v6 ? "[%.*s]:" : "%.*s:", BYTES_ARG(host));
+	describe_words(d, "{httpGet.port}");
 	if (path.size && *(const char *)path.data != '/')
 		buf_byte(d->row.text, '/');
 	for (size_t i = 0; i < path.size; i++) { /* Go's url.URL, of a path alone */
@@ -165,14 +160,15 @@ static void container_plain_variable(struct describe *d)
  * metadata.labels['a'] is one of the project's grammar also. */
 static void container_field_variable(struct describe *d)
 {
-	char path[256];
+	struct bytes path = describe_get(d, "valueFrom.fieldRef.fieldPath");
+	char copy[256];
 	const char *text = "";
 	size_t size = 0;
 	struct kinf_object pod = {
 		.body = d->object->body.data, .body_size = (uint32_t)d->object->body.size};
 
-	describe_copy(d, "valueFrom.fieldRef.fieldPath", path, sizeof(path));
-	int r = *d->margin ? KINF_NOT_FOUND : kinf_object_path(&pod, path, &text, &size);
+	(void)snprintf(copy, sizeof(copy), "%.*s", BYTES_ARG(path));
+	int r = *d->margin ? KINF_NOT_FOUND : kinf_object_path(&pod, copy, &text, &size);
 	if (r != KINF_FOUND)
 		size = 0; /* an invalid path also has no value */
 	if (r == -ENOMEM)

@@ -253,7 +253,7 @@ static const struct describe_line volume_lines[] = {
 
 /* Appends the name of d->here, a pod, if it mounts the claim of the name ARG. */
 struct claim_users {
-	const char *claim;
+	struct bytes claim;
 	size_t n;
 };
 
@@ -274,7 +274,7 @@ static void claim_add_user(struct describe *d, void *arg)
 				BYTES_ARG(printer_text(&d->row, &volume, "name")));
 			claim = bytes_str(mine);
 		}
-		if (!bytes_equal(claim, bytes_str(users->claim)))
+		if (!bytes_equal(claim, users->claim))
 			continue;
 		buf_str(d->row.text, users->n++ ? "\n\t" : "Used By:\t");
 		buf_bytes_put(d->row.text, describe_get(d, "metadata.name"));
@@ -284,13 +284,9 @@ static void claim_add_user(struct describe *d, void *arg)
 
 static void claim_users(struct describe *d)
 {
-	char name[256], in[256];
-	struct claim_users users = {.claim = name};
+	struct claim_users users = {.claim = describe_get(d, "metadata.name")};
 
-	describe_copy(d, "metadata.name", name, sizeof(name));
-	describe_copy(d, "metadata.namespace", in, sizeof(in));
-	bool known = describe_each_object(d, "pods", in, NULL, NULL, claim_add_user, &users);
-	if (known)
+	if (describe_each_object(d, "pods", "{metadata.namespace}", "", "", claim_add_user, &users))
 		buf_str(d->row.text, users.n ? "\n" : "Used By:\t<none>\n");
 }
 

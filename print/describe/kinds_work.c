@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/cleanup.h"
 #include "common/text/timestamp.h"
 #include "print/describe/describe_internal.h"
 
@@ -55,31 +54,12 @@ static void work_count_pod(struct describe *d, void *arg)
 			bytes_equal(describe_get(d, "status.phase"), bytes_str(phases[i]));
 }
 
-/* Copies the selector of the object in the grammar of -l into TEXT. Returns false if it selects
- * nothing. */
-static bool work_selector(struct describe *d, struct buf *text)
-{
-	struct buf *out = d->row.text;
-	struct value selector;
-
-	if (!describe_find(d, "spec.selector", &selector))
-		return false;
-	d->row.text = text;
-	printer_put_selector(&d->row, &selector);
-	d->row.text = out;
-	printer_note(&d->row, buf_error(text));
-	return strcmp(buf_cstr(text), "<none>") != 0;
-}
-
 static void describe_pods_status(struct describe *d)
 {
-	CLEANUP(buf_release) struct buf selector = BUF_INIT;
 	struct work_pods pods = {.uid = describe_get(d, "metadata.uid")};
-	char in[256];
 
-	describe_copy(d, "metadata.namespace", in, sizeof(in));
-	if (work_selector(d, &selector) && describe_each_object(d, "pods", in, buf_cstr(&selector),
-						   NULL, work_count_pod, &pods))
+	if (describe_each_object(d, "pods", "{metadata.namespace}",
+		    "[{spec.selector:selector}|<none>]", "", work_count_pod, &pods))
 		buf_printf(d->row.text,
 			"Pods Status:\t%u Running / %u Waiting / %u Succeeded / %u Failed\n",
 			pods.phases[0], pods.phases[1], pods.phases[2], pods.phases[3]);
@@ -121,15 +101,11 @@ static void work_add_set(struct describe *d, void *arg)
 /* The ReplicaSet of the deployment's revision is the new one. kubectl compares the templates. */
 static void work_replica_sets(struct describe *d)
 {
-	CLEANUP(buf_release) struct buf selector = BUF_INIT;
 	struct work_sets sets = {
 		.uid = describe_get(d, "metadata.uid"), .revision = work_revision(d)};
-	char in[256];
 
-	describe_copy(d, "metadata.namespace", in, sizeof(in));
-	if (work_selector(d, &selector) &&
-		describe_each_object(d, "replicasets.apps", in, buf_cstr(&selector), NULL,
-			work_add_set, &sets) &&
+	if (describe_each_object(d, "replicasets.apps", "{metadata.namespace}",
+		    "[{spec.selector:selector}|<none>]", "", work_add_set, &sets) &&
 		(sets.old.size || sets.new.size))
 		buf_printf(d->row.text, "OldReplicaSets:\t%s\nNewReplicaSet:\t%s\n",
 			sets.old.size ? buf_cstr(&sets.old) : "<none>",

@@ -8,6 +8,7 @@
 
 #include "common/array.h"
 #include "common/text/timestamp.h"
+#include "common/value/selector.h"
 #include "print/redact.h"
 #include "print/table/printer_internal.h"
 
@@ -180,6 +181,12 @@ static void form_trim(struct printer_row *row, const struct value *in, const cha
 	buf_put(row->text, p, (size_t)(end - p));
 }
 
+/* As a value of a field selector. */
+static void form_value(struct printer_row *row, const struct value *in, const char *path)
+{
+	selector_put_field_value(printer_text(row, in, path), row->text);
+}
+
 static const struct form {
 	const char *name;
 	void (*put)(struct printer_row *row, const struct value *in, const char *path);
@@ -196,6 +203,7 @@ static const struct form {
 	{"bool", form_boolean, true},
 	{"lower", form_lower, false},
 	{"trim", form_trim, false},
+	{"value", form_value, false},
 	{"roles", printer_put_roles, true},
 	{"class", printer_put_storage_class, true},
 	{"modes", printer_put_access_modes, false},
