@@ -87,6 +87,9 @@ bool kinf_has_unlisted(const struct kinf *kinf);
 /* Sets the sentence of the outcome CODE. Returns CODE. */
 int kinf_outcome(struct kinf *kinf, int code, const char *text);
 
+/* Checks the size that a caller gave a structure of the API. Returns: 0; ERR_UNSUPPORTED. */
+int kinf_check_size(const char *structure, uint32_t given, size_t known);
+
 /* Returns whether this process is a child of KINF's. Signal handlers may call it. */
 bool kinf_is_forked(const struct kinf *kinf);
 /* Returns: 0; ERR_FORKED; ERR_NO_STORE. */

@@ -115,6 +115,14 @@ int kinf_outcome(struct kinf *kinf, int code, const char *text)
 	return code;
 }
 
+int kinf_check_size(const char *structure, uint32_t given, size_t known)
+{
+	if (given == known)
+		return 0;
+	return err_set(
+		ERR_UNSUPPORTED, "%s of %u bytes, this library knows %zu", structure, given, known);
+}
+
 bool kinf_is_forked(const struct kinf *kinf)
 {
 	return kinf->forks != forks_count();

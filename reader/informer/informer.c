@@ -33,10 +33,10 @@
 static int informer_copy_options(
 	struct kinf_informer *informer, const struct kinf_informer_options *options)
 {
-	if (options->size != sizeof(*options))
-		return err_set(ERR_UNSUPPORTED,
-			"kinf_informer_options of %u bytes, this library knows %zu", options->size,
-			sizeof(*options));
+	int r = kinf_check_size("kinf_informer_options", options->size, sizeof(*options));
+
+	if (r < 0)
+		return r;
 	if (options->flags &
 		~(uint32_t)(KINF_TRACK_KEYS | KINF_COMMIT_BY_HAND | KINF_OWN_DEFAULT_RESYNC))
 		return err_set(
@@ -58,7 +58,7 @@ static int informer_copy_options(
 	if (!informer->cursor)
 		return err_set(-ENOMEM, "informer");
 	struct home *home = store_home(informer->kinf->store);
-	int r = cursor_claim(home, informer->cursor, &informer->claim);
+	r = cursor_claim(home, informer->cursor, &informer->claim);
 	if (r == 0)
 		r = cursor_load_own(home, informer->cursor, &informer->begin);
 	return r < 0 ? r : 0;

@@ -72,11 +72,6 @@ struct wake {
 	int n_ready;
 };
 
-/* The state of a feed as it was reported last. */
-struct informer_state {
-	struct kinf_feed_info status;
-};
-
 struct kinf_informer {
 	uint32_t magic;
 	struct kinf *kinf;
@@ -104,7 +99,7 @@ struct kinf_informer {
 	/* the event number with all of them listed; UINT64_MAX: not yet */
 	uint64_t listed;
 	uint64_t checked_ns;
-	struct informer_state *states;
+	struct kinf_feed_info *states; /* as they were reported last */
 	size_t n_states, states_room;
 	/* The cursor. */
 	char *cursor; /* its name, NULL: none */

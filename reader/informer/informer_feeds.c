@@ -19,9 +19,8 @@ static int informer_set_feeds(struct kinf_informer *informer, const struct feed_
 		return err_set(-ENOMEM, "feeds of '%s'", informer->feed);
 	informer->listed = 0;
 	for (size_t i = 0; i < set->n; i++) {
-		uint64_t listed = set->feeds[i].checkpoint.first_list;
-
-		listed = listed ? listed : UINT64_MAX;
+		uint64_t first_list = set->feeds[i].checkpoint.first_list;
+		uint64_t listed = first_list ? first_list : UINT64_MAX;
 
 		feeds[i] = set->feeds[i].definition.id;
 		if (listed > informer->listed)
@@ -45,21 +44,19 @@ static int informer_check_state(void *arg, const struct kinf_feed_info *status)
 	struct kinf_informer *informer = arg;
 	size_t i = 0;
 
-	while (i < informer->n_states && informer->states[i].status.feed != status->feed)
+	while (i < informer->n_states && informer->states[i].feed != status->feed)
 		i++;
 	if (i == informer->n_states) {
 		int r = ARRAY_ADD(informer->states, informer->n_states, informer->states_room,
-			((struct informer_state){.status = {.feed = status->feed}}),
-			"the states of feeds");
+			((struct kinf_feed_info){.feed = status->feed}), "the states of feeds");
 
 		if (r < 0) {
 			err_ignore(r, "the state is reported a second later");
 			return 0;
 		}
 	}
-	struct informer_state *state = &informer->states[i];
-	bool differs = strcmp(state->status.state, status->state) != 0;
-	state->status = *status;
+	bool differs = strcmp(informer->states[i].state, status->state) != 0;
+	informer->states[i] = *status;
 	if (differs)
 		informer->on_state(informer->arg, status);
 	return differs && informer->freed ? END : 0;
@@ -70,7 +67,7 @@ static int informer_check_state(void *arg, const struct kinf_feed_info *status)
 static int informer_report_gone(struct kinf_informer *informer, const struct feed_set *set)
 {
 	for (size_t i = 0; i < informer->n_states;) {
-		struct kinf_feed_info status = informer->states[i].status;
+		struct kinf_feed_info status = informer->states[i];
 		bool there = false;
 
 		for (size_t k = 0; set && k < set->n; k++)

@@ -21,10 +21,9 @@ static int handler_copy_options(struct kinf_handler *h, const struct kinf_handle
 {
 	if (!options)
 		return err_say(-EINVAL, "the kinf_handler_options are NULL");
-	if (options->size != sizeof(*options))
-		return err_set(ERR_UNSUPPORTED,
-			"kinf_handler_options of %u bytes, this library knows %zu", options->size,
-			sizeof(*options));
+	int r = kinf_check_size("kinf_handler_options", options->size, sizeof(*options));
+	if (r < 0)
+		return r;
 	if (options->flags & ~(uint32_t)KINF_OWN_RESYNC)
 		return err_set(
 			ERR_UNSUPPORTED, "kinf_handler_options with flags %x", options->flags);
@@ -33,9 +32,9 @@ static int handler_copy_options(struct kinf_handler *h, const struct kinf_handle
 	if (!options->filter)
 		return 0;
 	struct kinf_query query = *options->filter;
-	if (query.size != sizeof(query))
-		return err_set(ERR_UNSUPPORTED, "kinf_query of %u bytes, this library knows %zu",
-			query.size, sizeof(query));
+	r = kinf_check_size("kinf_query", query.size, sizeof(query));
+	if (r < 0)
+		return r;
 	query.feed = h->informer->feed;
 	query.continue_token = query.sort_by = NULL;
 	h->filtered = true;

@@ -43,14 +43,12 @@ static int limiter_create(const struct kinf_limiter_operations *operations, void
 int kinf_limiter_new(const struct kinf_limiter_operations *operations, void *arg,
 	struct kinf_limiter **ret_limiter)
 {
-	if (operations->size != sizeof(*operations))
-		return kinf_result(
-			NULL, err_set(ERR_UNSUPPORTED,
-				      "kinf_limiter_operations of %u bytes, this library knows %zu",
-				      operations->size, sizeof(*operations)));
-	if (!operations->when)
-		return kinf_result(NULL, err_say(-EINVAL, "a limiter without when()"));
-	int r = limiter_create(operations, arg, ret_limiter);
+	int r = kinf_check_size("kinf_limiter_operations", operations->size, sizeof(*operations));
+
+	if (r == 0 && !operations->when)
+		r = err_say(-EINVAL, "a limiter without when()");
+	if (r == 0)
+		r = limiter_create(operations, arg, ret_limiter);
 	if (r == 0)
 		(*ret_limiter)->is_callers = true;
 	return kinf_result(NULL, r);
@@ -383,15 +381,10 @@ static int composite_new(struct kinf_limiter *const *limiters, size_t n, const i
 	if (!composite)
 		return kinf_result(NULL, err_set(-ENOMEM, "limiter"));
 	*composite = (struct composite){.max_ns = max_ns ? *max_ns : 0};
-	int r = limiter_create(&operations, composite, ret_limiter);
-	if (r < 0) {
-		free(composite);
-		return kinf_result(NULL, r);
-	}
-	for (size_t i = 0; i < n; i++)
-		composite->of[i] = limiters[i];
-	composite->n = n;
-	return 0;
+	int r = limiter_make(&operations, composite, ret_limiter);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		composite->of[composite->n++] = limiters[i];
+	return r;
 }
 
 int kinf_limiter_max_of(

@@ -412,10 +412,9 @@ size_t kinf_queue_len(struct kinf_queue *queue)
 int kinf_queue_metrics(struct kinf_queue *queue, struct kinf_queue_counts *ret_metrics)
 {
 	LOCKED(queue);
-	if (ret_metrics->size != sizeof(*ret_metrics))
-		return queue_result(err_set(ERR_UNSUPPORTED,
-			"kinf_queue_counts of %u bytes, this library knows %zu", ret_metrics->size,
-			sizeof(*ret_metrics)));
+	int r = kinf_check_size("kinf_queue_counts", ret_metrics->size, sizeof(*ret_metrics));
+	if (r < 0)
+		return queue_result(r);
 	err_ignore(queue_add_due(queue), "kinf_queue_get reports it");
 	const struct queue_counts *counts = &queue->counts;
 	uint64_t now = clock_read(queue->clock);
@@ -481,18 +480,14 @@ int kinf_queue_shutting_down(struct kinf_queue *queue)
 
 static int queue_check_options(const struct kinf_queue_options *options)
 {
-	if (options->size != sizeof(*options))
-		return err_set(ERR_UNSUPPORTED,
-			"kinf_queue_options of %u bytes, this library knows %zu", options->size,
-			sizeof(*options));
-	const struct kinf_queue_order *order = options->order;
-	if (order && order->size != sizeof(*order))
-		return err_set(ERR_UNSUPPORTED,
-			"kinf_queue_order of %u bytes, this library knows %zu", order->size,
-			sizeof(*order));
-	if (order && (!order->push || !order->pop))
-		return err_say(-EINVAL, "a kinf_queue_order without push or pop");
-	return 0;
+	int r = kinf_check_size("kinf_queue_options", options->size, sizeof(*options));
+	const struct kinf_queue_order *order = r == 0 ? options->order : NULL;
+
+	if (order)
+		r = kinf_check_size("kinf_queue_order", order->size, sizeof(*order));
+	if (r == 0 && order && (!order->push || !order->pop))
+		r = err_say(-EINVAL, "a kinf_queue_order without push or pop");
+	return r;
 }
 
 /* The lock is held for less time than a sleep takes, so a thread looks at it some times before
