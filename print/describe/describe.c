@@ -88,7 +88,7 @@ void describe_lines(struct describe *d, const struct describe_line *lines)
 			continue;
 		d->level += lines->level;
 		if (lines->each) {
-			describe_items_at(d, lines->each, NULL, &all);
+			describe_items_at(d, lines->each, lines->order, &all);
 			for (size_t i = 0; i < all.n; i++) {
 				d->here = all.items[i].value;
 				d->row.key = all.items[i].key;

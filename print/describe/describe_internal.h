@@ -37,10 +37,11 @@ struct describe_line {
 	const char *unless; /* only if nothing is there, or it is empty */
 	/* the line for each item of the list or map (in the order of keys) at this path */
 	const char *each;
-	const char *in;   /* `lines` and `fn` are for the part at this path, if it is there */
-	int level;        /* deeper than the lines around it */
-	const char *line; /* the template; "": an empty line */
-	const char *some; /* a template instead, only if its first field is not empty */
+	const char *order; /* the items of a list are sorted by the text at this path */
+	const char *in;    /* `lines` and `fn` are for the part at this path, if it is there */
+	int level;         /* deeper than the lines around it */
+	const char *line;  /* the template; "": an empty line */
+	const char *some;  /* a template instead, only if its first field is not empty */
 	/* after `line`, in it: the items of the list at this path by the template `item`; `none`
 	 * if there are none */
 	const char *list, *item, *between, *none;

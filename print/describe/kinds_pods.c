@@ -227,24 +227,6 @@ static const struct describe_line container_source[] = {
 
 /* ---- a container -------------------------------------------------------- */
 
-static void container_mounts(struct describe *d)
-{
-	struct value here = d->here;
-	struct printer_list all;
-
-	describe_items_at(d, "volumeMounts", "mountPath", &all);
-	for (size_t i = 0; i < all.n; i++) {
-		d->here = all.items[i].value;
-		bool read_only = printer_is_true(&d->row, &d->here, "readOnly");
-
-		describe_template(d, read_only
-					     ? "{mountPath} from {name} (ro[,path=\"{subPath}\"])"
-					     : "{mountPath} from {name} (rw[,path=\"{subPath}\"])");
-	}
-	printer_list_release(&all);
-	d->here = here;
-}
-
 const struct describe_line describe_resources[] = {
 	{.when = "limits", .line = "Limits:"},
 	{.each = "limits", .level = 1, .line = "{@key}:\t{@}"},
@@ -278,7 +260,10 @@ static const struct describe_line container_lines[] = {
 	{.each = "env", .level = 1, .lines = container_variable},
 	{.unless = "volumeMounts", .line = "Mounts:\t<none>"},
 	{.when = "volumeMounts", .line = "Mounts:"},
-	{.level = 1, .fn = container_mounts},
+	{.each = "volumeMounts",
+		.order = "mountPath",
+		.level = 1,
+		.line = "{mountPath} from {name} ({readOnly:access}[,path=\"{subPath}\"])"},
 	{.when = "volumeDevices", .line = "Devices:"},
 	{.each = "volumeDevices", .level = 1, .line = "{devicePath} from {name}"},
 	END_OF_LINES,

@@ -27,27 +27,17 @@ void printer_put_roles(struct printer_row *row, const struct value *in, const ch
 	static const struct bytes prefix = BYTES_LIT("node-role.kubernetes.io/");
 	struct bytes roles[32], key;
 	struct value_iter iter = printer_items(row, in, path);
-	size_t n = 0, start = row->text->size;
+	size_t n = 0;
 	struct value value;
 
 	while (n < ARRAY_SIZE(roles) && value_iter_next(&iter, &key, &value) == FOUND) {
-		struct bytes role = BYTES_NONE;
-		size_t at = 0;
-
-		if (bytes_starts(key, prefix))
-			role = BYTES((const char *)key.data + prefix.size, key.size - prefix.size);
-		else if (bytes_equal(key, BYTES_LIT("kubernetes.io/role")))
-			role = value.text;
-		while (at < n && bytes_compare(roles[at], role) < 0)
-			at++;
-		if (!role.size || (at < n && bytes_equal(roles[at], role)))
-			continue;
-		memmove(roles + at + 1, roles + at, (n - at) * sizeof(*roles));
-		roles[at] = role;
-		n++;
+		if (bytes_starts(key, prefix) && key.size > prefix.size)
+			roles[n++] =
+				BYTES((const char *)key.data + prefix.size, key.size - prefix.size);
+		else if (bytes_equal(key, BYTES_LIT("kubernetes.io/role")) && value.text.size)
+			roles[n++] = value.text;
 	}
-	for (size_t i = 0; i < n; i++)
-		printer_put_more(row, start, roles[i]);
+	printer_put_sorted(row, roles, n);
 	buf_str(row->text, n ? "" : "<none>");
 }
 

@@ -6,13 +6,11 @@
 
 #define SHOWN_MAX 3 /* shown items of a list */
 
-/* Appends " + N more..." if more items than SHOWN_MAX were counted. */
+/* Ends a list of COUNT items, of which SHOWN_MAX are shown. */
 static enum printer_cell_type network_end_list(
 	struct printer_row *row, size_t start, size_t count, const char *none)
 {
-	if (count > SHOWN_MAX)
-		buf_printf(row->text, " + %zu more...", count - SHOWN_MAX);
-	return printer_put(row, row->text->size == start ? none : "");
+	return printer_put_rest(row, start, count > SHOWN_MAX ? count - SHOWN_MAX : 0, none);
 }
 
 /* ---- services ----------------------------------------------------------- */
@@ -20,26 +18,17 @@ static enum printer_cell_type network_end_list(
 void printer_put_balancer(struct printer_row *row, const struct value *in, const char *path)
 {
 	struct value_iter iter = printer_items(row, in, path);
-	size_t n = 0, start = row->text->size;
 	struct bytes addresses[64];
 	struct value ingress;
+	size_t n = 0;
 
 	while (n < ARRAY_SIZE(addresses) && printer_next(row, &iter, &ingress)) {
-		struct bytes address = printer_text(row, &ingress, "ip");
-		size_t at = 0;
+		bool has_ip = !printer_is_empty(row, &ingress, "ip");
 
-		if (!address.size)
-			address = printer_text(row, &ingress, "hostname");
-		while (at < n && bytes_compare(addresses[at], address) < 0)
-			at++;
-		if (!address.size || (at < n && bytes_equal(addresses[at], address)))
-			continue;
-		memmove(addresses + at + 1, addresses + at, (n - at) * sizeof(*addresses));
-		addresses[at] = address;
-		n++;
+		addresses[n] = printer_text(row, &ingress, has_ip ? "ip" : "hostname");
+		n += addresses[n].size > 0;
 	}
-	for (size_t i = 0; i < n; i++)
-		printer_put_more(row, start, addresses[i]);
+	printer_put_sorted(row, addresses, n);
 }
 
 static enum printer_cell_type service_external_ip(struct printer_row *row)

@@ -205,8 +205,7 @@ static enum printer_cell_type crd_versions(struct printer_row *row)
 static enum printer_cell_type crd_established(struct printer_row *row)
 {
 	struct value condition;
-	bool established = printer_condition(row, "status.conditions", "Established", &condition) &&
-			   printer_is(row, &condition, "status", "True");
+	bool established = printer_holds(row, "status.conditions", "Established", &condition);
 
 	buf_str(row->text, established ? "true" : "false");
 	return PRINTER_BOOLEAN;
@@ -246,18 +245,15 @@ static const struct printer_cell_row apiservice_cells[] = {
 static enum printer_cell_type storageversion_list(struct printer_row *row)
 {
 	struct value_iter iter = printer_items(row, &row->object, "status.storageVersions");
-	int n = 0;
+	size_t n = 0, start = row->text->size;
 	struct value version;
 
-	for (; printer_next(row, &iter, &version); n++) {
-		if (n >= 3)
-			continue;
-		buf_str(row->text, n ? "," : "");
-		printer_put_words(row, &version, "{apiServerID}={encodingVersion}");
-	}
-	if (n > 3)
-		buf_printf(row->text, " + %d more...", n - 3);
-	return printer_put(row, n ? "" : "<unset>");
+	for (; printer_next(row, &iter, &version); n++)
+		if (n < 3) {
+			buf_str(row->text, n ? "," : "");
+			printer_put_words(row, &version, "{apiServerID}={encodingVersion}");
+		}
+	return printer_put_rest(row, start, n > 3 ? n - 3 : 0, "<unset>");
 }
 
 static const struct printer_cell_row storageversion_cells[] = {

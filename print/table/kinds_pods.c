@@ -286,8 +286,7 @@ static enum printer_cell_type eviction_status(struct printer_row *row)
 	struct value condition;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
-		if (!printer_condition(row, "status.conditions", ends[i], &condition) ||
-			!printer_is(row, &condition, "status", "True"))
+		if (!printer_holds(row, "status.conditions", ends[i], &condition))
 			continue;
 		buf_printf(row->text, "%s (%.*s)", ends[i],
 			BYTES_ARG(printer_text(row, &condition, "reason")));
@@ -338,32 +337,31 @@ static enum printer_cell_type eviction_active(struct printer_row *row)
 	return PRINTER_STRING;
 }
 
-/* Finds the status of the responder. */
-static bool eviction_progress(struct printer_row *row, const struct eviction_responder *responder,
-	struct value *ret_status)
+/* Finds the status of the responder. Returns the responder's state, empty without a status. */
+static struct bytes eviction_progress(struct printer_row *row, struct value *ret_status)
 {
 	struct value_iter iter = printer_items(row, &row->object, "status.responders");
+	struct eviction_responder responder = eviction_responder(row);
 
-	while (responder->found && printer_next(row, &iter, ret_status))
-		if (bytes_equal(printer_text(row, ret_status, "name"), responder->name))
-			return true;
-	return false;
+	while (responder.found && printer_next(row, &iter, ret_status))
+		if (bytes_equal(printer_text(row, ret_status, "name"), responder.name))
+			return responder.state;
+	return BYTES_NONE;
 }
 
 static enum printer_cell_type eviction_state(struct printer_row *row)
 {
-	struct eviction_responder responder = eviction_responder(row);
 	struct value status;
-
-	if (!eviction_progress(row, &responder, &status))
-		return printer_put(row, "<unset>");
-	bool is_active = bytes_equal(responder.state, BYTES_LIT("Active"));
+	struct bytes state = eviction_progress(row, &status);
+	bool is_active = bytes_equal(state, BYTES_LIT("Active"));
 	const char *time = is_active ? "startTime" : "completionTime";
-	bool has_time = (is_active || bytes_equal(responder.state, BYTES_LIT("Completed"))) &&
+
+	if (!state.size)
+		return printer_put(row, "<unset>");
+	bool has_time = (is_active || bytes_equal(state, BYTES_LIT("Completed"))) &&
 			!printer_is_empty(row, &status, time);
 
-	(void)printer_put_bytes(
-		row, is_active && has_time ? BYTES_LIT("Started") : responder.state);
+	(void)printer_put_bytes(row, is_active && has_time ? BYTES_LIT("Started") : state);
 	if (has_time) {
 		buf_str(row->text, " (");
 		printer_put_since(row, &status, time, "<unknown>");
@@ -374,14 +372,14 @@ static enum printer_cell_type eviction_state(struct printer_row *row)
 
 static enum printer_cell_type eviction_finish(struct printer_row *row)
 {
-	struct eviction_responder responder = eviction_responder(row);
 	struct value status;
+	struct bytes state = eviction_progress(row, &status);
 	int64_t end;
 	char age[AGE_SIZE];
 
-	if (!eviction_progress(row, &responder, &status))
+	if (!state.size)
 		return printer_put(row, "<unknown>");
-	if (!bytes_equal(responder.state, BYTES_LIT("Active")))
+	if (!bytes_equal(state, BYTES_LIT("Active")))
 		return printer_put(row, "-");
 	if (printer_is_empty(row, &status, "startTime") ||
 		!timestamp_parse(printer_text(row, &status, "expectedCompletionTime"), &end))
@@ -422,10 +420,9 @@ static enum printer_cell_type eviction_requesters(struct printer_row *row)
 
 static enum printer_cell_type eviction_heartbeat(struct printer_row *row)
 {
-	struct eviction_responder responder = eviction_responder(row);
 	struct value status;
 
-	if (!eviction_progress(row, &responder, &status) ||
+	if (!eviction_progress(row, &status).size ||
 		printer_is_empty(row, &status, "heartbeatTime"))
 		return printer_put(row, "<unset>");
 	printer_put_since(row, &status, "heartbeatTime", "<unknown>");
@@ -434,11 +431,10 @@ static enum printer_cell_type eviction_heartbeat(struct printer_row *row)
 
 static enum printer_cell_type eviction_message(struct printer_row *row)
 {
-	struct eviction_responder responder = eviction_responder(row);
 	size_t start = row->text->size;
 	struct value status;
 
-	if (eviction_progress(row, &responder, &status))
+	if (eviction_progress(row, &status).size)
 		printer_put_words(row, &status, "{message:trim}");
 	return printer_put(row, row->text->size > start ? "" : "<unset>");
 }

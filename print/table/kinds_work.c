@@ -108,9 +108,8 @@ static enum printer_cell_type job_status(struct printer_row *row)
 		if (!states[i].condition)
 			holds = printer_text(row, &row->object, "metadata.deletionTimestamp").size;
 		else
-			holds = printer_condition(row, "status.conditions", states[i].condition,
-					&condition) &&
-				printer_is(row, &condition, "status", "True");
+			holds = printer_holds(
+				row, "status.conditions", states[i].condition, &condition);
 		if (holds)
 			return printer_put(row, states[i].shown);
 	}

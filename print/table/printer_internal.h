@@ -190,6 +190,10 @@ void printer_note(struct printer_row *row, int r);
 bool printer_condition(
 	struct printer_row *row, const char *path, const char *type, struct value *ret_condition);
 
+/* Finds it. Returns whether its status is True. */
+bool printer_holds(
+	struct printer_row *row, const char *path, const char *type, struct value *ret_condition);
+
 /* ---- writing a cell ----------------------------------------------------- */
 
 enum printer_cell_type printer_put(struct printer_row *row, const char *text);
@@ -215,6 +219,13 @@ void printer_put_storage_class(struct printer_row *row, const struct value *in, 
 
 /* Appends TEXT, after a comma unless the cell, begun at START, is still empty. */
 void printer_put_more(struct printer_row *row, size_t start, struct bytes text);
+
+/* Appends the N texts in order, each once, with commas. Changes their order. */
+void printer_put_sorted(struct printer_row *row, struct bytes *texts, size_t n);
+
+/* Ends a list in the cell begun at START, of which MORE items are not shown; NONE: it is empty. */
+enum printer_cell_type printer_put_rest(
+	struct printer_row *row, size_t start, size_t more, const char *none);
 
 /* Appends each line of TEXT between BEFORE and AFTER, cut after MAX bytes. */
 void printer_put_lines(struct printer_row *row, struct bytes text, const char *before,

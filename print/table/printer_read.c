@@ -161,6 +161,13 @@ bool printer_condition(
 	return false;
 }
 
+bool printer_holds(
+	struct printer_row *row, const char *path, const char *type, struct value *ret_condition)
+{
+	return printer_condition(row, path, type, ret_condition) &&
+	       printer_is(row, ret_condition, "status", "True");
+}
+
 /* ---- writing a cell ----------------------------------------------------- */
 
 enum printer_cell_type printer_put(struct printer_row *row, const char *text)
@@ -190,6 +197,24 @@ void printer_put_more(struct printer_row *row, size_t start, struct bytes text)
 	if (row->text->size > start)
 		buf_byte(row->text, ',');
 	buf_bytes_put(row->text, text);
+}
+
+void printer_put_sorted(struct printer_row *row, struct bytes *texts, size_t n)
+{
+	size_t start = row->text->size;
+
+	qsort(texts, n, sizeof(*texts), array_by_bytes);
+	for (size_t i = 0; i < n; i++)
+		if (!i || !bytes_equal(texts[i], texts[i - 1]))
+			printer_put_more(row, start, texts[i]);
+}
+
+enum printer_cell_type printer_put_rest(
+	struct printer_row *row, size_t start, size_t more, const char *none)
+{
+	if (more)
+		buf_printf(row->text, " + %zu more...", more);
+	return printer_put(row, row->text->size == start ? none : "");
 }
 
 /* A requirement of a selector, to be sorted by key. */

@@ -160,6 +160,11 @@ static void form_boolean(struct printer_row *row, const struct value *in, const 
 	buf_str(row->text, printer_is(row, in, path, "true") ? "True" : "False");
 }
 
+static void form_access(struct printer_row *row, const struct value *in, const char *path)
+{
+	buf_str(row->text, printer_is(row, in, path, "true") ? "ro" : "rw");
+}
+
 static void form_lower(struct printer_row *row, const struct value *in, const char *path)
 {
 	struct bytes text = printer_text(row, in, path);
@@ -201,6 +206,7 @@ static const struct form {
 	{"selector", form_selector, true},
 	{"map", printer_put_labels, true},
 	{"bool", form_boolean, true},
+	{"access", form_access, true},
 	{"lower", form_lower, false},
 	{"trim", form_trim, false},
 	{"value", form_value, false},

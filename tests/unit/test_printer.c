@@ -45,6 +45,16 @@ Test(printer, unknown_kinds_have_name_and_age)
 		cells_of("example.com", "things", NULL, "{}"), "[\"\",\"\\u003cunknown\\u003e\"]");
 }
 
+Test(printer, podgroups_of_1_36_have_other_fields)
+{
+	cr_assert_str_eq(
+		cells_of("scheduling.k8s.io", "podgroups", NULL,
+			"{\"metadata\":{\"name\":\"g\"},\"spec\":{\"podGroupTemplateRef\":{"
+			"\"workload\":{\"workloadName\":\"w\"}}},\"status\":{\"conditions\":[{"
+			"\"type\":\"PodGroupScheduled\",\"status\":\"True\"}]}}"),
+		"[\"g\",\"Basic\",\"w\",\"Scheduled\",\"\\u003cunknown\\u003e\"]");
+}
+
 static const char crd_columns[] =
 	"[{\"name\":\"Ready\",\"type\":\"string\","
 	"\"jsonPath\":\".status.conditions[0].status\"},"

@@ -156,30 +156,3 @@ Test(tables, every_cell_is_the_api_servers)
 	json_parser_free(&parser);
 	cr_expect(kinds >= 70 && cells >= 2000, "%zu kinds, %zu cells", kinds, cells);
 }
-
-Test(tables, podgroups_of_1_36_have_other_fields)
-{
-	static const char object[] =
-		"{\"kind\":\"PodGroup\",\"metadata\":{\"name\":\"g\"},\"spec\":{"
-		"\"podGroupTemplateRef\":{\"workload\":{\"workloadName\":\"w\"}}},\"status\":{"
-		"\"conditions\":[{\"type\":\"PodGroupScheduled\",\"status\":\"True\"}]}}";
-	struct printer_kind kind = {
-		.group = BYTES_LIT("scheduling.k8s.io"), .resource = BYTES_LIT("podgroups")};
-	struct json_parser *parser = NULL;
-	struct printer *printer = NULL;
-	const struct printer_cell *cells;
-	struct buf body = BUF_INIT, text = BUF_INIT;
-	size_t n;
-
-	OK(json_parser_new(&parser));
-	OK(json_parse(parser, bytes_str(object), NULL, &body));
-	OK(printer_new(&kind, &printer));
-	OK(printer_row(printer, buf_bytes(&body), &cells, &n));
-	printer_put_cells(cells, n, &text);
-	cr_expect_str_eq(
-		buf_cstr(&text), "[\"g\",\"Basic\",\"w\",\"Scheduled\",\"\\u003cunknown\\u003e\"]");
-	printer_free(&printer);
-	json_parser_free(&parser);
-	buf_release(&body);
-	buf_release(&text);
-}
