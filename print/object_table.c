@@ -121,13 +121,12 @@ static int object_table_make_printer(struct kinf_snapshot *snapshot,
 	struct printer_kind kind = {.resource = BYTES_LIT("")};
 	if (feed && !feed->metadata_only)
 		kind = (struct printer_kind){.group = bytes_str(feed->group),
-			.version = bytes_str(feed->version),
 			.resource = bytes_str(feed->resource),
 			.stored = feed->columns};
 	if (kind.group.size &&
 		kinf_get(snapshot, DEFINITIONS, NULL, info->resource, &object) == KINF_FOUND)
-		err_ignore(custom_columns(BYTES(object.body, object.body_size), kind.version,
-				   &kind.columns),
+		err_ignore(custom_columns(BYTES(object.body, object.body_size),
+				   bytes_str(feed->version), &kind.columns),
 			"NAME and AGE are shown");
 	err_forget(); /* no feed holds definitions */
 	return printer_new(&kind, ret_printer);

@@ -3,8 +3,8 @@
  * Turns objects into the cells of a table, as the API server's Table (meta.k8s.io/v1) has them.
  * `kinf get` and `kinf watch` print the cells, kinf-serve sends them.
  *
- *	struct printer_kind kind = {.group = BYTES_LIT("apps"), .version = BYTES_LIT("v1"),
- *		.resource = BYTES_LIT("deployments")};
+ *	struct printer_kind kind = {
+ *		.group = BYTES_LIT("apps"), .resource = BYTES_LIT("deployments")};
  *	printer_new(&kind, &printer);
  *	columns = printer_columns(printer, &n);
  *	printer_row(printer, body, &cells, &n_cells)...; printer_free(&printer);
@@ -48,7 +48,6 @@ struct bytes printer_cell_text(const struct printer_cell *cell, char *scratch);
 
 struct printer_kind {
 	struct bytes group;    /* empty: core */
-	struct bytes version;  /* may be empty: the preferred one */
 	struct bytes resource; /* plural */
 	struct bytes columns; /* additionalPrinterColumns, a msgpack array; empty: none are known */
 	const char *stored;   /* used then: the columns of the feed's definition (FORMAT.md); NULL:

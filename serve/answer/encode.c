@@ -158,7 +158,6 @@ int answer_form_init(struct answer_request *request)
 	if (r == 0 && !is_builtin)
 		r = answer_custom(request, CUSTOM_COLUMNS, &columns);
 	const struct printer_kind printed = {.group = bytes_str(d->group),
-		.version = bytes_str(d->version),
 		.resource = bytes_str(d->resource),
 		.columns = buf_bytes(&columns),
 		.stored = __atomic_load_n(&d->columns, __ATOMIC_ACQUIRE)};

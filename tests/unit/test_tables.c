@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cells of every kind, compared with an API server's Tables (tests/tables/record.py). */
 #include <dirent.h>
+#include <fcntl.h>
 
 #include "common/value/json.h"
 #include "print/table/age.h"
@@ -44,18 +45,14 @@ static void recording_open(
 	*recording = (struct recording){.printer = NULL};
 	(void)snprintf(recording->name, sizeof(recording->name), "%s", name);
 	(void)snprintf(path, sizeof(path), DATA "/%s", name);
-	FILE *file = fopen(path, "r");
-	cr_assert(file, "%s", path);
-	for (size_t n; (n = fread(buf_grow(&recording->text, 65536), 1, 65536, file)) > 0;)
-		buf_truncate(&recording->text, recording->text.size - 65536 + n);
-	buf_truncate(&recording->text, recording->text.size - 65536);
-	(void)fclose(file);
+	AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	cr_assert_geq(fd, 0, "%s", path);
+	OK(buf_read_file(&recording->text, fd, path));
 	cr_assert_eq(json_parse(parser, buf_bytes(&recording->text), NULL, &recording->body), 0,
 		"%s", name);
 	cr_assert_eq(value_read(buf_bytes(&recording->body), &recording->root), 0);
 	struct printer_kind kind = {
 		.group = text_at(&recording->root, "group"),
-		.version = text_at(&recording->root, "version"),
 		.resource = text_at(&recording->root, "resource"),
 		.columns = document_at(&recording->root, "columns"),
 	};
