@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "command/manage/partial.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,39 +14,24 @@
 #include "common/err.h"
 #include "common/proc.h"
 
-#define LOCK "lock"
+#define LOCK      "lock"
+#define WALK_OPEN 16 /* descriptors of a walk over directories */
 
-static int partial_remove(int directory_fd, const char *name);
-
-/* Empties the directory FD, except for the file KEEP (NULL: none). */
-static int partial_empty(int fd, const char *keep)
+/* Removes a file of the partial directory, for nftw(3), but for its lock. */
+static int partial_remove(const char *path, const struct stat *st, int type, struct FTW *walk)
 {
-	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *directory = copy < 0 ? NULL : fdopendir(copy);
-	int r = 0;
-
-	if (!directory)
-		return err_set(-errno, "reading a directory");
-	for (const struct dirent *entry; r == 0 && (entry = readdir(directory));)
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-			(!keep || strcmp(entry->d_name, keep) != 0))
-			r = partial_remove(fd, entry->d_name);
-	(void)closedir(directory);
-	return r;
+	(void)st;
+	(void)type;
+	if (walk->level == 0 || (walk->level == 1 && strcmp(path + walk->base, LOCK) == 0))
+		return 0;
+	return remove(path) < 0 && errno != ENOENT ? err_set(-errno, "removing '%s'", path) : 0;
 }
 
-/* Removes NAME in DIRECTORY_FD with its contents. Follows no links. */
-static int partial_remove(int directory_fd, const char *name)
+static int partial_empty(const struct partial *partial)
 {
-	if (unlinkat(directory_fd, name, 0) == 0 || errno == ENOENT)
-		return 0;
-	AUTO_FD int fd =
-		openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int r = fd < 0 ? err_set(-errno, "'%s'", name) : partial_empty(fd, NULL);
+	int r = nftw(partial->directory, partial_remove, WALK_OPEN, FTW_DEPTH | FTW_PHYS);
 
-	if (r == 0 && unlinkat(directory_fd, name, AT_REMOVEDIR) < 0)
-		r = err_set(-errno, "removing '%s'", name);
-	return r;
+	return r == -1 ? err_set(-errno, "reading '%s'", partial->directory) : r;
 }
 
 /* Resolves TARGET: a link stays, and its target is replaced. */
@@ -141,7 +126,7 @@ int partial_begin(struct partial *partial, const char *target, enum partial_kind
 	partial->lock = proc_lock(partial->fd, LOCK);
 	if (partial->lock == ERR_LOCKED)
 		return err_add(ERR_LOCKED, "another kinf makes '%s' just now", partial->target);
-	return partial->lock < 0 ? partial->lock : partial_empty(partial->fd, LOCK);
+	return partial->lock < 0 ? partial->lock : partial_empty(partial);
 }
 
 int partial_path(const struct partial *partial, const char *name, char path[PATH_MAX])
@@ -173,8 +158,8 @@ int partial_end(struct partial *partial, const char *name)
 void partial_release(struct partial *partial)
 {
 	if (partial->lock >= 0) {
-		err_ignore(partial_empty(partial->fd, NULL),
-			"the next one for this place removes the rest");
+		err_ignore(partial_empty(partial), "the next one for this place removes the rest");
+		(void)unlinkat(partial->fd, LOCK, 0);
 		(void)rmdir(partial->directory);
 	}
 	cleanup_fd(&partial->lock);
