@@ -10,7 +10,6 @@
 #include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/text/utf8.h"
 #include "common/value/json.h"
 #include "common/value/selector.h"
 #include "common/value/yaml_style.h"
@@ -42,41 +41,13 @@ bool rbac_is_asked(const struct rbac_args *args)
 	return args->name || args->namespace_ || args->account || args->user || args->group;
 }
 
-/* Returns true if TEXT is a DNS name of at most SIZE characters, with dots only if DOTS. */
-static bool rbac_is_dns(const char *text, size_t size, bool dots)
-{
-	size_t n = strlen(text);
-
-	return n && n <= size && strspn(text, dots ? LOWER DIGITS "-." : LOWER DIGITS "-") == n &&
-	       !strchr("-.", text[0]) && !strchr("-.", text[n - 1]) && !strstr(text, "..");
-}
-
 int rbac_check_args(const struct options *options, const struct rbac_args *args)
 {
-	const char *texts[] = {args->name, args->user, args->group};
-	const char *name = args->name;
-
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		if (texts[i] && (!*texts[i] || !utf8_is_valid(bytes_str(texts[i]))))
-			return options_bad(options, "--%s must be a nonempty text",
-				i == 0   ? "name"
-				: i == 1 ? "user"
-					 : "group");
-	if (name && (strpbrk(name, "/%") || !strcmp(name, ".") || !strcmp(name, "..")))
-		return options_bad(options,
-			"--name: '%s' can't be a name of roles: '/' and '%%' are not allowed",
-			name);
-	if (args->namespace_ && !rbac_is_dns(args->namespace_, 63, false))
-		return options_bad(
-			options, "--namespace: '%s' is not a namespace", args->namespace_);
-	if (args->account && !rbac_is_dns(args->account, 253, true))
-		return options_bad(options,
-			"--service-account: '%s' is not a name of a service account",
-			args->account);
-	if ((args->user || args->group) && (args->namespace_ || args->account))
-		return options_bad(options, "--user and --group name other accounts than a service "
-					    "account; leave out --namespace and --service-account");
-	return 0;
+	return (args->user || args->group) && (args->namespace_ || args->account)
+		       ? options_bad(options, "--user and --group name other accounts than a "
+					      "service account; leave out --namespace and "
+					      "--service-account")
+		       : 0;
 }
 
 /* ---- resources ---------------------------------------------------------- */

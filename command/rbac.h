@@ -22,7 +22,7 @@ struct rbac_args {
 };
 struct options_group rbac_options(struct rbac_args *args);
 
-/* Checks the values of the options. Returns: 0; ERR_SYNTAX by options_bad(). */
+/* Checks that the options name one account. Returns: 0; ERR_SYNTAX by options_bad(). */
 int rbac_check_args(const struct options *options, const struct rbac_args *args);
 
 /* Returns true if ARGS has an option. */
