@@ -2,12 +2,12 @@
 /* kinf clusters */
 #include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "command/command.h"
-#include "common/array.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/output.h"
@@ -15,44 +15,20 @@
 #include "store/env/home.h"
 
 struct clusters {
-	char **names;
-	size_t n, room;
+	struct dirent **files; /* NAME.yaml, by name */
+	int n;
 };
 
 static void clusters_release(struct clusters *clusters)
 {
-	for (size_t i = 0; i < clusters->n; i++)
-		free(clusters->names[i]);
-	free(clusters->names);
+	for (int i = 0; i < clusters->n; i++)
+		free(clusters->files[i]);
+	free(clusters->files);
 }
 
-/* Finds the names NAME of the files NAME.yaml. */
-static int clusters_find(struct clusters *clusters)
+static int clusters_is_file(const struct dirent *entry)
 {
-	DIR *directory = opendir(config_directory());
-	int r = 0;
-
-	if (!directory && errno == ENOENT)
-		return 0;
-	if (!directory)
-		return err_set(-errno, "'%s'", config_directory());
-	for (const struct dirent *entry; r == 0 && (entry = readdir(directory));) {
-		size_t size = strlen(entry->d_name);
-
-		if (size <= 5 || entry->d_name[0] == '.' ||
-			strcmp(entry->d_name + size - 5, ".yaml") != 0)
-			continue;
-		char *name = strndup(entry->d_name, size - 5);
-		r = name ? ARRAY_ADD(clusters->names, clusters->n, clusters->room, name,
-				   "the clusters")
-			 : err_set(-ENOMEM, "the clusters");
-		if (r < 0)
-			free(name);
-	}
-	(void)closedir(directory);
-	if (clusters->n)
-		qsort(clusters->names, clusters->n, sizeof(*clusters->names), array_by_text);
-	return r;
+	return entry->d_name[0] != '.' && fnmatch("?*.yaml", entry->d_name, 0) == 0;
 }
 
 /* Returns the state of a store in words. */
@@ -77,36 +53,36 @@ static const char *clusters_state(const char *store)
 
 int command_clusters(int argc, char **argv)
 {
-	CLEANUP(clusters_release) struct clusters clusters = {.names = NULL};
+	CLEANUP(clusters_release) struct clusters clusters = {.n = 0};
 	static const char *const heads[] = {"NAME", "STATE", "STORE"};
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
 	CLEANUP(table_release) struct table table;
-	struct config_flags flags = {0};
 	int bad = 0;
-	const struct options_group groups[] = {config_common_options(&flags)};
-	const struct options options = {"kinf clusters", "",
-		"Lists the configurations /etc/kinf/NAME.yaml, with their stores. 'kinf --cluster "
-		"NAME COMMAND' uses one of them.",
-		groups, ARRAY_SIZE(groups), false};
+	struct command_line line = {
+		.options = {"kinf clusters", "",
+			"Lists the configurations /etc/kinf/NAME.yaml, with their stores. 'kinf "
+			"--cluster NAME COMMAND' uses one of them."},
+	};
 	table_init(&table, heads, ARRAY_SIZE(heads));
-	int r = options_parse_all(&options, argc, argv);
+	int r = command_parse(&line, argc, argv);
 
 	if (r != 0)
-		return command_usage(&options, r);
-	r = clusters_find(&clusters);
-	if (r < 0)
-		return command_fail(r);
-	if (!clusters.n) {
+		return command_usage(&line, r);
+	clusters.n = scandir(config_directory(), &clusters.files, clusters_is_file, alphasort);
+	if (clusters.n < 0 && errno != ENOENT)
+		return command_fail(err_set(-errno, "'%s'", config_directory()));
+	if (clusters.n <= 0) {
 		(void)fprintf(stderr, "no configurations: there is no NAME.yaml in '%s'\n",
 			config_directory());
 		return PROC_OK;
 	}
-	for (size_t i = 0; r == 0 && i < clusters.n; i++) {
+	for (int i = 0; r == 0 && i < clusters.n; i++) {
 		CLEANUP(config_free) struct config *config = NULL;
-		const struct config_flags one = {.cluster = clusters.names[i]};
+		char *name = clusters.files[i]->d_name;
+		const struct config_flags one = {.cluster = name};
+		const char *cells[] = {name, "bad file", ""};
 
-		const char *cells[] = {clusters.names[i], "bad file", ""};
-
+		*strrchr(name, '.') = '\0';
 		r = config_load(&one, &config);
 		if (r < 0) {
 			bad++;

@@ -27,18 +27,6 @@ int command_fail(int code)
 	return PROC_FAILED;
 }
 
-int command_fail_code(const struct kinf *kinf, int code)
-{
-	(void)command_fail_kinf(kinf);
-	return code == KINF_SYNTAX ? PROC_USAGE : PROC_FAILED;
-}
-
-int command_fail_kinf(const struct kinf *kinf)
-{
-	(void)fprintf(stderr, "Error: %s\n", kinf_error(kinf));
-	return PROC_FAILED;
-}
-
 struct explanation {
 	const char *feed;
 	char *text;
@@ -61,31 +49,20 @@ static int command_explain_pending(void *arg, const struct kinf_feed_info *pendi
 	return 1;
 }
 
-/* The store has no feed at all. Says why, if the reflector knows, after BEFORE. */
+/* The store has no feed at all. Writes why, if the reflector knows, from AT in TEXT on. */
 static void command_explain_no_feeds(
-	const struct kinf *kinf, const char *before, char text[COMMAND_TEXT_SIZE])
+	const struct kinf *kinf, char text[COMMAND_TEXT_SIZE], char *at)
 {
 	CLEANUP(daemon_view_release) struct daemon_view reflector = {.page = NULL};
-	struct stats_process page;
+	size_t size = COMMAND_TEXT_SIZE - (size_t)(at - text);
 
 	daemon_view_take(store_home(kinf->store), HOME_REFLECTOR, &reflector);
-	page = reflector.process;
 	if (!reflector.page || !reflector.alive)
-		(void)snprintf(text, COMMAND_TEXT_SIZE,
-			"%s" SNAPSHOT_NO_FEEDS ", and kinf-reflector does not run: %s", before,
+		(void)snprintf(at, size, SNAPSHOT_NO_FEEDS ", and kinf-reflector does not run: %s",
 			daemon_view_remedy(&reflector));
-	else if (*page.error)
-		(void)snprintf(text, COMMAND_TEXT_SIZE,
-			"%s" SNAPSHOT_NO_FEEDS ": kinf-reflector: %s", before, page.error);
-}
-
-int command_fail_no_feeds(const struct kinf *kinf)
-{
-	char text[COMMAND_TEXT_SIZE] = SNAPSHOT_NO_FEEDS;
-
-	command_explain_no_feeds(kinf, "", text);
-	(void)fprintf(stderr, "Error: %s\n", text);
-	return PROC_FAILED;
+	else if (*reflector.process.error)
+		(void)snprintf(at, size, SNAPSHOT_NO_FEEDS ": kinf-reflector: %s",
+			reflector.process.error);
 }
 
 void command_explain(
@@ -93,18 +70,17 @@ void command_explain(
 {
 	struct explanation explanation = {feed, text};
 
+	(void)snprintf(text, COMMAND_TEXT_SIZE, "%s",
+		feed || code != KINF_NO_FEED ? kinf_error(kinf) : SNAPSHOT_NO_FEEDS);
 	if (code != KINF_NO_FEED ||
-		status_each_pending(kinf, command_explain_pending, &explanation) == 0)
-		(void)snprintf(text, COMMAND_TEXT_SIZE, "%s", kinf_error(kinf));
-	if (code == KINF_NO_FEED && strstr(text, SNAPSHOT_NO_FEEDS)) {
-		char before[256];
-
-		(void)snprintf(before, sizeof(before), "no feed '%.200s': ", feed);
-		command_explain_no_feeds(kinf, before, text);
-	}
+		(feed && status_each_pending(kinf, command_explain_pending, &explanation) != 0))
+		return;
+	char *at = strstr(text, SNAPSHOT_NO_FEEDS);
+	if (at)
+		command_explain_no_feeds(kinf, text, at);
 }
 
-int command_fail_feed(const struct kinf *kinf, const char *feed, int code)
+int command_fail_read(const struct kinf *kinf, const char *feed, int code)
 {
 	char text[COMMAND_TEXT_SIZE];
 
@@ -113,63 +89,70 @@ int command_fail_feed(const struct kinf *kinf, const char *feed, int code)
 	return code == KINF_SYNTAX ? PROC_USAGE : PROC_FAILED;
 }
 
-struct unlisted {
-	const char *namespace_;
-	struct kinf_feed_info info; /* the first feed never listed; size 0: none */
-};
-
-static int command_find_unlisted(void *arg, const struct kinf_feed_info *info)
+int command_not_found(const struct kinf_feed_info *feed, const char *namespace_, const char *name)
 {
-	struct unlisted *unlisted = arg;
-	const char *wanted = unlisted->namespace_, *in = info->namespace_;
-
-	if (info->synced || (wanted && *in && strcmp(wanted, in) != 0))
-		return 0;
-	unlisted->info = *info;
-	return 1;
+	(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", feed->resource,
+		namespace_ ? namespace_ : "", namespace_ ? "/" : "", name);
+	return PROC_FAILED;
 }
 
-int command_fail_again(
-	struct kinf *kinf, struct kinf_snapshot *snapshot, const char *feed, const char *namespace_)
+/* ---- command lines ------------------------------------------------------ */
+
+/* Adds the common options. */
+static void command_line_join(struct command_line *line)
 {
-	struct unlisted unlisted = {.namespace_ = namespace_};
-	const struct kinf_feed_info *info = &unlisted.info;
+	size_t n = 0;
 
-	if (kinf_feed_status(snapshot, feed, command_find_unlisted, &unlisted) < 0)
-		return command_fail_kinf(kinf);
-	if (!info->size) {
-		(void)fprintf(stderr, "Error: %s%san index is still being filled; try again\n",
-			feed ? feed : "", feed ? ": " : "");
-		return PROC_FAILED;
-	}
-	bool listing = strcmp(info->state, "listing") == 0;
-	const char *why = info->last_error;
+	while (line->groups[n].n)
+		n++;
+	line->groups[n++] = config_common_options(&line->flags);
+	line->options.groups = line->groups;
+	line->options.n_groups = n;
+}
 
-	if (!feed) /* all were asked for */
-		feed = info->full_name;
-	if (strcmp(info->state, "offline") == 0)
-		(void)fprintf(stderr,
-			"Error: %s%s%s was never listed to the end: %s; start it with 'kinf run'\n",
-			feed, *info->namespace_ ? " in " : "", info->namespace_, why);
-	else if (strcmp(info->state, "forbidden") == 0)
-		(void)fprintf(stderr,
-			"Error: %s%s%s can't be read: %s%sgrant the account of the daemons 'list' "
-			"and 'watch' of %s\n",
-			feed, *info->namespace_ ? " in " : "", info->namespace_, why,
-			*why ? "; " : "the API server forbids it; ", info->resource);
-	else if (strcmp(info->state, "error") == 0)
-		(void)fprintf(stderr,
-			"Error: %s%s%s was never listed to the end: %s; the reflector tries again: "
-			"wait with 'kinf wait %s'\n",
-			feed, *info->namespace_ ? " in " : "", info->namespace_, why, feed);
-	else
-		(void)fprintf(stderr,
-			"Error: %s%s%s is still being listed (%llu objects so far%s%s)%s%s; wait "
-			"with 'kinf wait %s'\n",
-			feed, *info->namespace_ ? " in " : "", info->namespace_,
-			(unsigned long long)info->list_done, listing ? "" : ", ",
-			listing ? "" : info->state, *why ? ": " : "", why, feed);
-	return PROC_FAILED;
+bool command_has_flag(struct command_line *line, int argc, char **argv, const char *name)
+{
+	struct command_line copy = *line;
+
+	command_line_join(&copy);
+	return options_flag(&copy.options, argc, argv, name);
+}
+
+int command_parse(struct command_line *line, int argc, char **argv)
+{
+	int first;
+
+	command_line_join(line);
+	int r = options_parse(&line->options, argc, argv, &first);
+	if (r != 0)
+		return r;
+	line->operands = argv + first;
+	line->n = (size_t)(argc - first);
+	if (line->n && !line->takes.most)
+		return options_bad(&line->options, "'%s' is not an option%s", argv[first],
+			line->takes.rule ? line->takes.rule : "");
+	if (line->n < line->takes.least || line->n > line->takes.most)
+		return options_bad(&line->options, "%s", line->takes.rule);
+	for (size_t i = 0; i < line->n; i++)
+		if (!*line->operands[i])
+			return options_bad(&line->options, "a name is empty");
+	return 0;
+}
+
+void command_line_release(struct command_line *line)
+{
+	config_flags_release(&line->flags);
+}
+
+int command_usage(const struct command_line *line, int result)
+{
+	if (result == END)
+		return PROC_OK;
+	if (result != ERR_SYNTAX &&
+		result != -EINVAL) /* the help can't be written, or a file can't be read */
+		return command_fail(result);
+	(void)fprintf(stderr, "%s: %s\n", options_program(&line->options), err_text(result));
+	return PROC_USAGE;
 }
 
 int command_check_rv(const char *rv)
@@ -185,15 +168,19 @@ int command_check_rv(const char *rv)
 		"resourceVersion '%s': it is a number, as in the object's metadata", rv);
 }
 
-int command_usage(const struct options *options, int result)
+int command_cut_name(char **name, const char **namespace_)
 {
-	if (result == END)
-		return PROC_OK;
-	if (result != ERR_SYNTAX &&
-		result != -EINVAL) /* the help can't be written, or a file can't be read */
-		return command_fail(result);
-	(void)fprintf(stderr, "%s: %s\n", options_program(options), err_text(result));
-	return PROC_USAGE;
+	char *slash = strchr(*name, '/');
+
+	if (!slash)
+		return 0;
+	if (*namespace_ && (strlen(*namespace_) != (size_t)(slash - *name) ||
+				   strncmp(*namespace_, *name, (size_t)(slash - *name)) != 0))
+		return err_say(ERR_SYNTAX, "'%s' is not in the namespace '%s'", *name, *namespace_);
+	*slash = '\0';
+	*namespace_ = *name;
+	*name = slash + 1;
+	return 0;
 }
 
 /* ---- the store ---------------------------------------------------------- */
@@ -229,25 +216,13 @@ int command_store(const struct config_flags *flags, char **ret_directory)
 int command_use_store(const struct config_flags *flags, const char **ret_directory)
 {
 	static char *directory;
-	int r = command_store(flags, &directory);
+	int r = directory ? 0 : command_store(flags, &directory);
 
 	if (r < 0)
 		return r;
 	faults_catch("kinf", directory);
 	*ret_directory = directory;
 	return 0;
-}
-
-bool command_has_serve(const struct config_flags *flags)
-{
-	CLEANUP(config_free) struct config *config = NULL;
-
-	/* A store named alone may be another one than the configuration's. */
-	if (flags->store && !flags->file)
-		return false;
-	int r = config_load(flags, &config);
-	err_ignore(r, "the status is reported also without a configuration");
-	return r == 0 && config->serve.enabled;
 }
 
 int command_open(const struct config_flags *flags, struct kinf **ret_kinf)
@@ -339,26 +314,13 @@ int command_open_directory(const char *directory, uint64_t end_ns, struct kinf *
 	}
 	command_saw_damage |= r == 0 && (*ret_kinf)->is_damaged;
 	if (r < 0) {
-		(void)command_fail_kinf(*ret_kinf);
+		(void)command_fail_read(*ret_kinf, NULL, 0);
 		kinf_close(ret_kinf);
 	}
 	return r;
 }
 
-int command_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
-{
-	int r = kinf_snapshot_open(kinf, ret_snapshot);
-
-	if (r != 0)
-		(void)command_fail_kinf(kinf);
-	return r == KINF_AGAIN ? err_say(-EAGAIN, "%s", kinf_error(kinf)) : r;
-}
-
-static int command_keep_first(void *arg, const struct kinf_feed_info *info)
-{
-	*(struct kinf_feed_info *)arg = *info;
-	return 1;
-}
+/* ---- one state of the store --------------------------------------------- */
 
 int command_read_at(const char *text, struct past *ret_when)
 {
@@ -368,16 +330,34 @@ int command_read_at(const char *text, struct past *ret_when)
 	return r < 0 ? err_add(r, "--at") : 0;
 }
 
-int command_go_to(struct kinf *kinf, struct kinf_snapshot *snapshot, struct past *when)
+int command_view_open(struct command_view *view, const struct config_flags *flags)
 {
-	int r = when->event || when->time_ns ? past_enter(snapshot, when) : 0;
+	struct past *when = &view->when;
+	int r = view->kinf ? 0 : command_open(flags, &view->kinf);
 
+	if (r < 0)
+		return r;
+	r = kinf_snapshot_open(view->kinf, &view->snapshot);
+	if (r == 0 && (when->event || when->time_ns))
+		r = past_enter(view->snapshot, when);
 	if (r != 0) {
-		(void)command_fail_kinf(kinf);
+		(void)command_fail_read(view->kinf, "", r);
 		return -1;
 	}
 	age_set_now(when->time_ns);
 	return 0;
+}
+
+void command_view_release(struct command_view *view)
+{
+	kinf_snapshot_close(&view->snapshot);
+	kinf_close(&view->kinf);
+}
+
+static int command_keep_first(void *arg, const struct kinf_feed_info *info)
+{
+	*(struct kinf_feed_info *)arg = *info;
+	return 1;
 }
 
 int command_first_feed(
@@ -447,14 +427,18 @@ static int command_note_feed(void *arg, const struct kinf_feed_info *info)
 	return 0;
 }
 
-int command_note_state(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
+int command_note_state(const struct command_view *view, const char *feed, const char *namespace_,
 	uint64_t max_stale_ns)
 {
 	struct staleness staleness = {
 		.limit_seconds = (double)max_stale_ns / 1e9, .namespace_ = namespace_};
-	int r = kinf_feed_status(snapshot, feed, command_note_feed, &staleness);
 
-	if (r == 0 && feed && !staleness.is_covered)
+	if (view->when.event)
+		return PROC_OK;
+	int r = kinf_feed_status(view->snapshot, feed, command_note_feed, &staleness);
+	if (r != 0)
+		return command_fail_read(view->kinf, feed, r);
+	if (feed && !staleness.is_covered)
 		(void)fprintf(stderr,
 			"note: no feed of %s has the namespace '%s': add it to 'namespaces' of the "
 			"feed in kinf.yaml\n",
@@ -463,9 +447,7 @@ int command_note_state(struct kinf_snapshot *snapshot, const char *feed, const c
 		(void)fprintf(stderr,
 			"note: %u more feeds are not live; 'kinf status' shows them\n",
 			staleness.notes - NOTES_SHOWN);
-	if (r != 0 || !staleness.exceeded)
-		return r;
-	return err_set(-ESTALE, "feed '%s'", feed);
+	return staleness.exceeded ? PROC_FAILED : PROC_OK;
 }
 
 /* ---- options that select objects ---------------------------------------- */
@@ -490,7 +472,7 @@ struct options_group query_options(struct query_args *args)
 	return (struct options_group){"Which", query_specs, ARRAY_SIZE(query_specs), args};
 }
 
-int query_from_args(struct query_args *args, const char *feed, struct kinf_query *query)
+int query_from_args(struct query_args *args, struct kinf_query *query)
 {
 	if (args->all && args->namespace_)
 		return err_say(ERR_SYNTAX, "-n and -A exclude each other");
@@ -515,7 +497,6 @@ int query_from_args(struct query_args *args, const char *feed, struct kinf_query
 	}
 	*query = (struct kinf_query){
 		.size = sizeof(*query),
-		.feed = feed,
 		.namespace_ = args->namespace_,
 		.prefix = args->prefix,
 		.label_selector = args->labels,
@@ -530,19 +511,4 @@ void query_args_release(struct query_args *args)
 {
 	option_texts_release(&args->index);
 	free(args->terms);
-}
-
-int command_cut_name(char **name, const char **namespace_)
-{
-	char *slash = strchr(*name, '/');
-
-	if (!slash)
-		return 0;
-	if (*namespace_ && (strlen(*namespace_) != (size_t)(slash - *name) ||
-				   strncmp(*namespace_, *name, (size_t)(slash - *name)) != 0))
-		return err_say(ERR_SYNTAX, "'%s' is not in the namespace '%s'", *name, *namespace_);
-	*slash = '\0';
-	*namespace_ = *name;
-	*name = slash + 1;
-	return 0;
 }

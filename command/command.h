@@ -20,40 +20,45 @@
 #include "command/command.def"
 #undef COMMAND
 
-/* ---- errors ------------------------------------------------------------- */
+/* ---- command lines ------------------------------------------------------ */
 
-/* Print "Error: <sentence>" to stderr: the sentence of CODE, or of the last error on KINF. Return
- * PROC_FAILED. */
-int command_fail(int code);
-int command_fail_kinf(const struct kinf *kinf);
-/* Does the same for the result CODE. Returns the exit status: PROC_USAGE if an option was
- * unreadable. */
-int command_fail_code(const struct kinf *kinf, int code);
+/*
+ * The command line of a subcommand:
+ *
+ *	struct command_line line = {
+ *		.options = {"kinf relist", "FEED", "Lets the reflector list ..."},
+ *		.takes = {1, 1, "write one feed"},
+ *	};
+ *	int r = command_parse(&line, argc, argv);
+ *	if (r != 0)
+ *		return command_usage(&line, r);
+ *	line.operands[0] is the feed
+ */
+struct command_line {
+	struct options options; /* program, usage and about; the rest is command_parse()'s */
+	struct options_group groups[5]; /* the command's own; the common ones come after them */
+	struct {
+		size_t least, most; /* operands */
+		const char *rule;   /* the usage error of another number of them */
+	} takes;
+	struct config_flags flags; /* the common options */
+	char **operands;
+	size_t n;
+};
 
-/* Writes the sentence of the last error CODE on KINF about FEED. If FEED is in kinf.yaml but the
- * reflector could not make a feed of it yet, writes the reflector's reason instead of "no feed". */
-#define COMMAND_TEXT_SIZE 1024
-void command_explain(
-	const struct kinf *kinf, const char *feed, int code, char text[COMMAND_TEXT_SIZE]);
-/* Prints that sentence as an error. Returns PROC_FAILED. */
-int command_fail_feed(const struct kinf *kinf, const char *feed, int code);
-/* Cuts NAME in place if it is NAMESPACE/NAME. Returns 0, or ERR_SYNTAX if it contradicts
- * *NAMESPACE_ (NULL: none). */
-int command_cut_name(char **name, const char **namespace_);
-/* Explains a store without feeds, as far as known. */
-int command_fail_no_feeds(const struct kinf *kinf);
-
-/* Explains why a read of FEED (NULL: of all feeds) returned KINF_AGAIN: an unfinished list (of
- * NAMESPACE_, unless NULL) with its progress and fault, or the filling of an index. Returns
- * PROC_FAILED. */
-int command_fail_again(struct kinf *kinf, struct kinf_snapshot *snapshot, const char *feed,
-	const char *namespace_);
+/* Parses the options and counts the operands, which are not empty. Returns as options_parse(). */
+int command_parse(struct command_line *line, int argc, char **argv);
+/* Reports RESULT of command_parse() or options_bad(), not 0. Returns the exit status. */
+int command_usage(const struct command_line *line, int result);
+/* Returns options_flag(): for a command with options that depend on a flag. */
+bool command_has_flag(struct command_line *line, int argc, char **argv, const char *name);
+void command_line_release(struct command_line *line); /* after options of the daemons */
 
 /* Checks that RV, from the command line, is a number. Returns: 0, ERR_SYNTAX. */
 int command_check_rv(const char *rv);
-
-/* Returns the exit status for RESULT of options_parse(), not 0. */
-int command_usage(const struct options *options, int result);
+/* Cuts NAME in place if it is NAMESPACE/NAME. Returns 0, or ERR_SYNTAX if it contradicts
+ * *NAMESPACE_ (NULL: none). */
+int command_cut_name(char **name, const char **namespace_);
 
 /* ---- the store ---------------------------------------------------------- */
 
@@ -64,9 +69,6 @@ void command_note(const struct config *config);
 int command_store(const struct config_flags *flags, char **ret_directory);
 /* The same for the life of the process: the handler of memory faults names it, too. */
 int command_use_store(const struct config_flags *flags, const char **ret_directory);
-
-/* Returns true if the configuration of FLAGS has kinf-serve. */
-bool command_has_serve(const struct config_flags *flags);
 
 /* Opens the store, with checksums on and a message for faults in mapped files. On failure prints
  * the error and leaves *RET_KINF NULL. */
@@ -81,9 +83,19 @@ int command_open_directory(const char *directory, uint64_t end_ns, struct kinf *
 /* Returns true if the error CODE may pass when the daemons start: for waiting callers. */
 bool command_may_pass(int code);
 
-/* Takes a snapshot. On failure, also without anything to read yet, prints the error and returns
- * below 0. */
-int command_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);
+/* ---- one state of the store --------------------------------------------- */
+
+/* A snapshot, as of now or of a moment before; all zeroes are none. */
+struct command_view {
+	struct kinf *kinf;
+	struct kinf_snapshot *snapshot;
+	struct past when; /* all zeroes: now */
+};
+
+/* Opens the store, unless it is open, and a snapshot. It shows the state of WHEN, and ages are
+ * counted to it. Returns below 0 after it printed an error. */
+int command_view_open(struct command_view *view, const struct config_flags *flags);
+void command_view_release(struct command_view *view);
 
 /* The option --at, a text at FIELD, and its reader: 0 or ERR_SYNTAX; NULL is now. */
 #define COMMAND_AT(field) \
@@ -94,9 +106,6 @@ int command_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot);
 			"lists them); ages are of then also" \
 	}
 int command_read_at(const char *text, struct past *ret_when);
-/* Makes SNAPSHOT show the state of WHEN, unless that is now, and ages be counted to it. Returns
- * below 0 after it printed an error. */
-int command_go_to(struct kinf *kinf, struct kinf_snapshot *snapshot, struct past *when);
 
 /* Sets *RET_INFO to the status of the first feed of FEED. Returns 0 or a negative error. */
 int command_first_feed(
@@ -104,9 +113,9 @@ int command_first_feed(
 
 /* Prints a note to stderr for each feed of FEED (NULL: of all) that is not live ("note: pods: stale
  * since ..."), for the first ones of many; with NAMESPACE_ only for feeds with objects of it, and
- * also if FEED has none. Unless MAX_STALE_NS is 0, prints an error for each feed with an older or
- * unknown last contact with the API server, and returns -ESTALE. */
-int command_note_state(struct kinf_snapshot *snapshot, const char *feed, const char *namespace_,
+ * also if FEED has none. The past is never stale. Unless MAX_STALE_NS is 0, prints an error for
+ * each feed with an older or unknown last contact with the API server. Returns the exit status. */
+int command_note_state(const struct command_view *view, const char *feed, const char *namespace_,
 	uint64_t max_stale_ns);
 
 #define STALENESS_ANY UINT64_MAX /* without --max-staleness */
@@ -116,6 +125,23 @@ static inline uint64_t command_staleness(uint64_t given)
 {
 	return given == STALENESS_ANY ? 0 : given ? given : 1;
 }
+
+/* ---- errors ------------------------------------------------------------- */
+
+/* Prints "Error: <sentence>" to stderr, the sentence of CODE. Returns PROC_FAILED. */
+int command_fail(int code);
+
+/* Writes why a read of FEED (NULL: of all feeds) gave CODE: the last sentence on KINF. If FEED is
+ * in kinf.yaml but the reflector could not make a feed of it yet, or made none at all, writes the
+ * reflector's reason instead of "no feed". */
+#define COMMAND_TEXT_SIZE 1024
+void command_explain(
+	const struct kinf *kinf, const char *feed, int code, char text[COMMAND_TEXT_SIZE]);
+/* Prints that sentence as an error. Returns PROC_USAGE if an option was unreadable, else
+ * PROC_FAILED. */
+int command_fail_read(const struct kinf *kinf, const char *feed, int code);
+/* Prints in kubectl's words that FEED has no object NAME. Returns PROC_FAILED. */
+int command_not_found(const struct kinf_feed_info *feed, const char *namespace_, const char *name);
 
 /* ---- options that select objects ---------------------------------------- */
 
@@ -130,9 +156,40 @@ struct query_args {
 };
 struct options_group query_options(struct query_args *args);
 
-/* Fills *QUERY, valid until query_args_release(). Returns 0, ERR_SYNTAX or -ENOMEM. */
-int query_from_args(struct query_args *args, const char *feed, struct kinf_query *query);
+/* Fills *QUERY, but for the feed; valid until query_args_release(). Returns 0, ERR_SYNTAX or
+ * -ENOMEM. */
+int query_from_args(struct query_args *args, struct kinf_query *query);
 void query_args_release(struct query_args *args);
+
+/* ---- operands that name objects (targets.c) ----------------------------- */
+
+/* A feed, and the requested names; without names its objects of a query. */
+struct target {
+	const char *feed;
+	char **names; /* NAME or NAMESPACE/NAME */
+	size_t n_names;
+	struct kinf_feed_info info; /* of the first feed of the name; the command sets it */
+};
+
+struct targets {
+	struct target *items;
+	size_t n, room;
+};
+
+/* Reads FEED[,FEED...] [NAME...] or FEED/NAME..., and cuts them in place. Returns: 0; ERR_SYNTAX,
+ * also if QUERY has a selector beside names; -ENOMEM. */
+int targets_read(
+	struct targets *targets, char **operands, size_t n, const struct query_args *query);
+int targets_add(struct targets *targets, const char *feed, char **names, size_t n);
+void targets_release(struct targets *targets);
+
+/* ---- the status (status.c) ---------------------------------------------- */
+
+/* Opens the store of FLAGS, also a damaged copy, and gathers its status. Returns as
+ * status_gather(); *RET_KINF is NULL and there is no status if even that fails. */
+struct store_status;
+int status_take(
+	const struct config_flags *flags, struct kinf **ret_kinf, struct store_status *ret_status);
 
 /* ---- completion (complete.c) -------------------------------------------- */
 
@@ -149,10 +206,9 @@ void complete_end(void);
 
 /* ---- changes between two states (history.c) ----------------------------- */
 
-/* Prints the fields that differ between the object OPERANDS (FEED NAME) now and as of event FROM.
+/* Prints the fields that differ between the object of LINE (FEED NAME) now and as of event FROM.
  * Returns the exit status: PROC_FAILED also if it differs. */
-int history_diff(const struct options *options, const struct config_flags *flags, char **operands,
-	size_t n, const char *namespace_, uint64_t from);
+int history_diff(struct command_line *line, const char *namespace_, uint64_t from);
 
 /* ---- for kinf open (kubeconfig.c, manage/import.c) ---------------------- */
 

@@ -101,39 +101,36 @@ static int config_check(
 int command_config(int argc, char **argv)
 {
 	CLEANUP(config_free) struct config *config = NULL;
-	CLEANUP(config_flags_release) struct config_flags flags = {0};
 	struct rbac_args args = {.name = NULL};
-	int first;
-	const struct options_group groups[] = {
-		rbac_options(&args),
-		config_common_options(&flags),
-		config_running_options(&flags),
+	CLEANUP(command_line_release)
+	struct command_line line = {
+		.options = {"kinf config", "check [FILE] | rbac [FILE]",
+			"check: checks a configuration without starting anything: the file, and "
+			"that the kubeconfig, the context, the group and the files of kinf-serve "
+			"in it exist and are good, that the directories can be made and the "
+			"addresses can be listened on. rbac: prints the rights that the feeds of a "
+			"configuration need at the API server, for kubectl apply."},
+		.groups = {rbac_options(&args), config_running_options(&line.flags)},
+		.takes = {1, 2,
+			"write 'check' or 'rbac', and the file if it is not the default one"},
 	};
-	const struct options options = {"kinf config", "check [FILE] | rbac [FILE]",
-		"check: checks a configuration without starting anything: the file, and that the "
-		"kubeconfig, the context, the group and the files of kinf-serve in it exist and "
-		"are good, that the directories can be made and the addresses can be listened on. "
-		"rbac: prints the rights that the feeds of a configuration need at the API server, "
-		"for kubectl apply.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
-	bool is_rbac = r == 0 && argc - first >= 1 && strcmp(argv[first], "rbac") == 0;
-	bool is_check = r == 0 && argc - first >= 1 && strcmp(argv[first], "check") == 0;
+	int r = command_parse(&line, argc, argv);
+	bool is_rbac = r == 0 && strcmp(line.operands[0], "rbac") == 0;
+	bool is_check = r == 0 && strcmp(line.operands[0], "check") == 0;
 
-	if (r == 0 && ((!is_check && !is_rbac) || argc - first > 2))
-		r = options_bad(&options,
-			"write 'check' or 'rbac', and the file if it is not the default one");
+	if (r == 0 && !is_check && !is_rbac)
+		r = options_bad(&line.options, "%s", line.takes.rule);
 	if (r == 0 && is_check && rbac_is_asked(&args))
-		r = options_bad(&options, "--name, --namespace, --service-account, --user and "
-					  "--group are options of 'kinf config rbac'");
+		r = options_bad(&line.options, "--name, --namespace, --service-account, --user and "
+					       "--group are options of 'kinf config rbac'");
 	if (r == 0)
-		r = rbac_check_args(&options, &args);
+		r = rbac_check_args(&line.options, &args);
 	if (r != 0)
-		return command_usage(&options, r);
-	const char *operand = argc - first == 2 ? argv[first + 1] : NULL;
+		return command_usage(&line, r);
+	const char *operand = line.n == 2 ? line.operands[1] : NULL;
 	if (operand)
-		flags.file = operand;
-	r = config_load(&flags, &config);
+		line.flags.file = operand;
+	r = config_load(&line.flags, &config);
 	if (r < 0)
 		return command_fail(r);
 	command_note(config);
@@ -141,5 +138,5 @@ int command_config(int argc, char **argv)
 	if (r < 0)
 		return command_fail(r);
 	return is_rbac ? config_print_rbac(config, &args)
-		       : config_check(config, argv + 1, first - 1, operand);
+		       : config_check(config, argv + 1, argc - 1 - (int)line.n, operand);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinf cursor ls | rm NAME... */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,18 +8,16 @@
 #include "command/command.h"
 #include "common/err.h"
 #include "common/output.h"
+#include "common/text/utf8.h"
 #include "print/print.h"
 #include "print/table/age.h"
 #include "reader/handle.h"
 #include "store/read/follow.h"
 
-#define CURSOR_BAD_NAMED 20 /* named files other than cursors; the rest is counted */
-
 struct cursor_rows {
 	struct home *home;
 	struct table table;
 	struct buf out;
-	size_t bad;
 };
 
 /* EVENT: the follower has examined all its feeds up to it. */
@@ -42,11 +39,8 @@ static void cursor_list_bad(void *arg, int error)
 	struct cursor_rows *rows = arg;
 	char text[COMMAND_TEXT_SIZE];
 
-	if (rows->bad++ >= CURSOR_BAD_NAMED)
-		return;
 	(void)snprintf(text, sizeof(text), "%s", err_text(error));
-	for (char *c = text; *c; c++)
-		*c = iscntrl((unsigned char)*c) ? '?' : *c;
+	utf8_make_printable(text);
 	if (error == -EINVAL)
 		(void)fprintf(stderr,
 			"note: a file in '%s/cursors' is no cursor: %s; remove it if it is not "
@@ -67,10 +61,6 @@ static int cursor_list(struct home *home)
 		r = table_settle(&rows.table, &rows.out);
 	if (r == 0)
 		r = output_text(&rows.out);
-	if (rows.bad > CURSOR_BAD_NAMED)
-		(void)fprintf(stderr,
-			"note: %zu more files in '%s/cursors' are no cursors, or do not count\n",
-			rows.bad - CURSOR_BAD_NAMED, home_path(home));
 	table_release(&rows.table);
 	buf_release(&rows.out);
 	return r < 0 ? command_fail(r) : PROC_OK;
@@ -100,29 +90,27 @@ static int cursor_remove_all(struct home *home, char **names, size_t n)
 
 int command_cursor(int argc, char **argv)
 {
-	struct config_flags flags = {0};
 	struct kinf *kinf = NULL;
-	int first;
-	const struct options_group groups[] = {config_common_options(&flags)};
-	const struct options options = {"kinf cursor", "ls | rm CURSOR...",
-		"Lists the named cursors of followers, or removes some; the store then no longer "
-		"keeps history for them.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
-	bool is_ls = r == 0 && argc - first == 1 && strcmp(argv[first], "ls") == 0;
-	bool is_rm = r == 0 && argc - first >= 2 && strcmp(argv[first], "rm") == 0;
+	struct command_line line = {
+		.options = {"kinf cursor", "ls | rm CURSOR...",
+			"Lists the named cursors of followers, or removes some; the store then no "
+			"longer keeps history for them."},
+		.takes = {1, SIZE_MAX, "write 'ls', or 'rm' and names"},
+	};
+	int r = command_parse(&line, argc, argv);
+	bool is_ls = r == 0 && strcmp(line.operands[0], "ls") == 0;
 
-	if (r == 0 && !is_ls && !is_rm)
-		r = options_bad(&options, "write 'ls', or 'rm' and names");
-	for (int i = first + 1; r == 0 && is_rm && i < argc; i++)
-		r = cursor_check_name(argv[i]);
+	if (r == 0 && (is_ls ? line.n > 1 : line.n < 2 || strcmp(line.operands[0], "rm") != 0))
+		r = options_bad(&line.options, "%s", line.takes.rule);
+	for (size_t i = 1; r == 0 && i < line.n; i++)
+		r = cursor_check_name(line.operands[i]);
 	if (r != 0)
-		return command_usage(&options, r);
-	if (command_open(&flags, &kinf) < 0)
+		return command_usage(&line, r);
+	if (command_open(&line.flags, &kinf) < 0)
 		return PROC_FAILED;
 	struct home *home = store_home(kinf->store);
-	int status = is_ls ? cursor_list(home)
-			   : cursor_remove_all(home, argv + first + 1, (size_t)(argc - first - 1));
+	int status =
+		is_ls ? cursor_list(home) : cursor_remove_all(home, line.operands + 1, line.n - 1);
 	kinf_close(&kinf);
 	return status;
 }

@@ -22,14 +22,11 @@
 #include "store/read/snapshot.h"
 
 struct describe_command {
-	struct kinf *kinf;
-	struct kinf_snapshot *snapshot;
+	struct command_view view;
 	struct kinf_feed_info info; /* of the first feed of the name */
 	const char *feed;
 	struct buf out;
 	size_t found;
-	bool failed;      /* an error was printed */
-	struct past when; /* all zeroes: now */
 };
 
 /* ---- history ------------------------------------------------------------ */
@@ -150,7 +147,7 @@ static int describe_one(struct describe_command *d, const struct kinf_object *ob
 	if (object->body_size) {
 		const struct describe_object described = {.resource = d->info.resource,
 			.body = BYTES(object->body, object->body_size),
-			.snapshot = d->snapshot,
+			.snapshot = d->view.snapshot,
 			.now_ns = age_now_ns()};
 
 		r = describe_put(&described, out);
@@ -172,14 +169,8 @@ static int describe_one(struct describe_command *d, const struct kinf_object *ob
 			buf_str(out, "History:\n  ");
 		print_indented(out, buf_bytes(&history->rows));
 	}
-	r = snapshot_made(d->snapshot->snapshot, r);
-	if (r == 0)
-		r = output_text(out);
-	if (r < 0) {
-		(void)command_fail(r);
-		d->failed = true;
-	}
-	return r;
+	r = snapshot_made(d->view.snapshot->snapshot, r);
+	return r < 0 ? r : output_text(out);
 }
 
 /* Describes the object with the history of its changes, oldest first. IN: NULL for cluster-scoped
@@ -193,18 +184,15 @@ static int describe_key(struct describe_command *d, const char *in, const char *
 	struct kinf_object object;
 
 	table_init(&history.table, heads, ARRAY_SIZE(heads));
-	int r = kinf_history(d->snapshot, d->feed, in, name, describe_history_count, &history);
+	int r = kinf_history(d->view.snapshot, d->feed, in, name, describe_history_count, &history);
 	if (r == 0)
-		r = kinf_history(d->snapshot, d->feed, in, name, describe_history_add, &history);
+		r = kinf_history(
+			d->view.snapshot, d->feed, in, name, describe_history_add, &history);
 	if (r != 0)
 		return r;
 	r = table_settle(&history.table, &history.rows);
-	if (r < 0) {
-		(void)command_fail(r);
-		d->failed = true;
-	}
 	if (r >= 0)
-		r = kinf_get(d->snapshot, d->feed, in, name, &object);
+		r = kinf_get(d->view.snapshot, d->feed, in, name, &object);
 	if (r == KINF_FOUND)
 		r = describe_one(d, &object, &history);
 	else if (r == KINF_NOT_FOUND && history.deleted)
@@ -219,7 +207,7 @@ static int describe_in_all(struct describe_command *d, const char *name)
 	struct kinf_query query = {.size = sizeof(query), .feed = d->feed, .prefix = name};
 	struct kinf_object object;
 	size_t size = strlen(name), before = d->found;
-	int r = kinf_list(d->snapshot, &query, &list);
+	int r = kinf_list(d->view.snapshot, &query, &list);
 	while (r == KINF_FOUND && (r = kinf_list_next(list, &object)) == KINF_FOUND) {
 		if (print_name(&object).size != size)
 			continue;
@@ -236,7 +224,7 @@ static int describe_list(struct describe_command *d, const struct kinf_query *qu
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_object object;
-	int r = kinf_list(d->snapshot, query, &list);
+	int r = kinf_list(d->view.snapshot, query, &list);
 
 	while (r == KINF_FOUND && (r = kinf_list_next(list, &object)) == KINF_FOUND) {
 		struct bytes name = print_name(&object);
@@ -260,102 +248,58 @@ static int describe_list(struct describe_command *d, const struct kinf_query *qu
 static void describe_release(struct describe_command *d)
 {
 	buf_release(&d->out);
-	kinf_snapshot_close(&d->snapshot);
-	kinf_close(&d->kinf);
+	command_view_release(&d->view);
 }
 
-/* Describes the object NAME of FEED; NULL: those of QUERY. Returns the exit status. */
-static int describe_operand(struct describe_command *d, const struct options *options,
-	const char *feed, char *name, struct kinf_query query)
+/* Describes the object NAME of TARGET; NULL: those of QUERY. Returns the exit status. */
+static int describe_operand(struct describe_command *d, const struct target *target,
+	const char *name, struct kinf_query query)
 {
+	AUTO_FREE char *copy = name ? strdup(name) : NULL;
 	const char *in = query.namespace_;
+	char *cut = copy;
 
-	d->feed = feed;
-	int r = command_first_feed(d->snapshot, feed, &d->info);
-	if (r == 0 && !d->when.event) /* the past is never stale */
-		r = command_note_state(d->snapshot, feed, in, 0);
-	if (r >= 0 && name && d->info.namespaced && command_cut_name(&name, &in) < 0)
-		return command_usage(options, ERR_SYNTAX);
+	d->feed = query.feed = target->feed;
+	int r = command_first_feed(d->view.snapshot, d->feed, &d->info);
+	if (r < 0)
+		return command_fail_read(d->view.kinf, d->feed, r);
+	if (name && !copy)
+		return command_fail(err_set(-ENOMEM, "copying a name"));
+	r = command_note_state(&d->view, d->feed, in, 0);
+	if (r != PROC_OK)
+		return r;
+	if (cut && d->info.namespaced)
+		(void)command_cut_name(&cut, &in); /* targets_read() has checked it */
 	if (!d->info.namespaced)
-		query.namespace_ = in = NULL;
-	query.feed = feed;
-	if (r >= 0)
-		r = !name                       ? describe_list(d, &query)
-		    : d->info.namespaced && !in ? describe_in_all(d, name)
-						: describe_key(d, in, name);
+		in = NULL;
+	query.namespace_ = in;
+	r = !cut                        ? describe_list(d, &query)
+	    : d->info.namespaced && !in ? describe_in_all(d, cut)
+					: describe_key(d, in, cut);
 	if (r == KINF_NOT_FOUND) { /* as kubectl: names that begin with it */
 		size_t before = d->found;
 
-		query.prefix = name;
-		query.namespace_ = in;
+		query.prefix = cut;
 		r = describe_list(d, &query);
 		if (r == KINF_FOUND && d->found == before)
 			r = KINF_NOT_FOUND;
 	}
-	if (r == KINF_AGAIN)
-		return command_fail_again(d->kinf, d->snapshot, feed, in);
-	if (r == KINF_NOT_FOUND)
+	if (r == KINF_NOT_FOUND) {
 		(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found%s\n", d->info.resource,
-			in ? in : "", in ? "/" : "", name,
+			in ? in : "", in ? "/" : "", cut,
 			d->info.namespaced && !in
 				? "; for a deleted one write -n NAMESPACE, or NAMESPACE/NAME"
 				: "");
-	else if (r == KINF_GONE)
-		(void)command_fail_kinf(d->kinf);
-	else if (r < 0 && !d->failed)
-		(void)command_fail_feed(d->kinf, feed, r);
-	else if (!name && !d->found)
+		return PROC_FAILED;
+	}
+	if (r != KINF_FOUND)
+		return command_fail_read(
+			d->view.kinf, d->feed, r < 0 ? kinf_result(d->view.kinf, r) : r);
+	if (!name && !d->found)
 		(void)fprintf(stderr,
 			in ? "No resources found in %s namespace.\n" : "No resources found%s\n",
 			in ? in : "");
-	return r == 0 ? PROC_OK : PROC_FAILED;
-}
-
-/* Describes the objects of N operands: FEED[,FEED...] NAME..., FEED/NAME... or FEED[,FEED...].
- * Returns the exit status. */
-static int describe_operands(struct describe_command *d, const struct options *options,
-	char **operands, size_t n, const struct kinf_query *query)
-{
-	bool slashed = strchr(operands[0], '/') != NULL;
-	int status = PROC_OK, one;
-
-	for (size_t i = 0; slashed && i < n; i++) {
-		char *name = strchr(operands[i], '/');
-
-		*name++ = '\0';
-		one = describe_operand(d, options, operands[i], name, *query);
-		status = one == PROC_OK ? status : one;
-	}
-	for (char *feed = operands[0], *end; !slashed && feed; feed = end) {
-		end = strchr(feed, ',');
-		if (end)
-			*end++ = '\0';
-		for (size_t i = n > 1; i < n; i++) {
-			one = describe_operand(d, options, feed, i ? operands[i] : NULL, *query);
-			status = one == PROC_OK ? status : one;
-		}
-	}
-	return status;
-}
-
-/* Checks the operands, at least one. Returns 0 or ERR_SYNTAX. */
-static int describe_check(char **operands, size_t n, const struct query_args *args)
-{
-	bool slashed = strchr(operands[0], '/') != NULL;
-
-	for (size_t i = !slashed; i < n; i++) {
-		const char *slash = strchr(operands[i], '/');
-
-		if (slashed && !slash)
-			return err_say(ERR_SYNTAX,
-				"'%s': write each as FEED/NAME, or 'FEED NAME...'", operands[i]);
-		if (!*operands[i] || (slashed && !slash[1]))
-			return err_say(ERR_SYNTAX, "a name is empty");
-	}
-	if ((slashed || n > 1) && (args->labels || args->fields || args->index.n || args->prefix))
-		return err_say(ERR_SYNTAX, "names are given: -l, --field-selector, --index and "
-					   "--prefix can't be used with them");
-	return 0;
+	return PROC_OK;
 }
 
 struct describe_args {
@@ -369,36 +313,40 @@ int command_describe(int argc, char **argv)
 {
 	CLEANUP(describe_release) struct describe_command d = {.out = BUF_INIT};
 	CLEANUP(query_args_release) struct query_args args = {0};
+	CLEANUP(targets_release) struct targets targets = {.n = 0};
 	struct describe_args own = {0};
-	struct config_flags flags = {0};
 	struct kinf_query query;
-	int first;
-	const struct options_group groups[] = {
-		query_options(&args),
-		{"Options", describe_options, ARRAY_SIZE(describe_options), &own},
-		config_common_options(&flags),
+	int status = PROC_OK;
+	struct command_line line = {
+		.options = {"kinf describe", "FEED[,FEED...] [NAME...] | FEED/NAME...",
+			"Describes objects as kubectl does, and their history; without a name all "
+			"that are selected. If no object has the name, those whose names begin "
+			"with it. A deleted object is described also if it is named, as long as "
+			"its history is kept."},
+		.groups = {query_options(&args),
+			{"Options", describe_options, ARRAY_SIZE(describe_options), &own}},
+		.takes = {1, SIZE_MAX, "write a feed, and names"},
 	};
-	const struct options options = {"kinf describe", "FEED[,FEED...] [NAME...] | FEED/NAME...",
-		"Describes objects as kubectl does, and their history; without a name all that are "
-		"selected. If no object has the name, those whose names begin with it. A deleted "
-		"object is described also if it is named, as long as its "
-		"history is kept.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	int r = command_parse(&line, argc, argv);
 
-	if (r == 0 && first == argc)
-		r = options_bad(&options, "write a feed, and names");
+	if (r == 0)
+		r = targets_read(&targets, line.operands, line.n, &args);
+	if (r == 0)
+		r = query_from_args(&args, &query);
+	if (r == 0)
+		r = command_read_at(own.at, &d.view.when);
 	if (r != 0)
-		return command_usage(&options, r);
-	r = describe_check(argv + first, (size_t)(argc - first), &args);
-	if (r == 0)
-		r = query_from_args(&args, argv[first], &query);
-	if (r == 0)
-		r = command_read_at(own.at, &d.when);
-	if (r < 0)
-		return command_usage(&options, r);
-	if (command_open(&flags, &d.kinf) < 0 || command_snapshot(d.kinf, &d.snapshot) < 0 ||
-		command_go_to(d.kinf, d.snapshot, &d.when) < 0)
+		return command_usage(&line, r);
+	if (command_view_open(&d.view, &line.flags) < 0)
 		return PROC_FAILED;
-	return describe_operands(&d, &options, argv + first, (size_t)(argc - first), &query);
+	for (size_t t = 0; t < targets.n; t++) {
+		const struct target *target = &targets.items[t];
+
+		for (size_t i = 0; i < target->n_names || (!i && !target->n_names); i++) {
+			int one = describe_operand(
+				&d, target, target->n_names ? target->names[i] : NULL, query);
+			status = one == PROC_OK ? status : one;
+		}
+	}
+	return status;
 }

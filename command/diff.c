@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kinf diff STORE1 STORE2: the objects with differences, by key. Each store is read from one
- * snapshot. In a damaged copy the readable objects are compared, and the others named on stderr.
- * kinf diff FEED NAME --from EVENT is in history.c.
+ * snapshot. A damaged copy is refused: an object that it lacks may have been there. kinf diff FEED
+ * NAME --from EVENT is in history.c.
  */
 #include <errno.h>
 #include <limits.h>
@@ -18,21 +18,17 @@
 #include "common/err.h"
 #include "common/output.h"
 #include "common/text/decimal.h"
-#include "common/text/utf8.h"
 #include "reader/handle.h"
 
 enum { FIRST, SECOND, SIDES };
 
 struct diff_side {
-	struct kinf *kinf;
-	struct kinf_snapshot *snapshot;
+	struct command_view view;
 	char **feeds; /* names, in byte order, each once */
 	size_t n_feeds, feeds_room;
 	struct kinf_listing *list; /* of the current feed */
 	struct kinf_object object;
-	bool there;   /* OBJECT is the next object of LIST */
-	bool damaged; /* only its key is readable */
-	bool broken;  /* LIST ended with an error: the objects after its last one are unknown */
+	bool there; /* OBJECT is the next object of LIST */
 };
 
 struct diff {
@@ -48,8 +44,7 @@ static void diff_release(struct diff *diff)
 		struct diff_side *side = &diff->side[i];
 
 		kinf_list_close(&side->list);
-		kinf_snapshot_close(&side->snapshot);
-		kinf_close(&side->kinf);
+		command_view_release(&side->view);
 		for (size_t f = 0; f < side->n_feeds; f++)
 			free(side->feeds[f]);
 		free(side->feeds);
@@ -77,12 +72,17 @@ static int diff_add_feed(void *arg, const struct kinf_feed_info *status)
 
 static int diff_side_open(struct diff_side *side, const char *store)
 {
-	if (command_open_directory(store, 0, &side->kinf) < 0 ||
-		command_snapshot(side->kinf, &side->snapshot) < 0)
+	if (command_open_directory(store, 0, &side->view.kinf) < 0)
 		return PROC_FAILED;
-	int r = kinf_feed_status(side->snapshot, NULL, diff_add_feed, side);
+	if (side->view.kinf->is_damaged)
+		return command_fail(err_say(ERR_CORRUPT,
+			"a damaged copy can't be compared: 'kinf export' writes the objects that "
+			"can be read"));
+	if (command_view_open(&side->view, NULL) < 0)
+		return PROC_FAILED;
+	int r = kinf_feed_status(side->view.snapshot, NULL, diff_add_feed, side);
 	if (r < 0)
-		return command_fail_kinf(side->kinf);
+		return command_fail_read(side->view.kinf, NULL, r);
 	if (side->n_feeds)
 		qsort(side->feeds, side->n_feeds, sizeof(*side->feeds), array_by_text);
 	return PROC_OK;
@@ -90,47 +90,12 @@ static int diff_side_open(struct diff_side *side, const char *store)
 
 /* ---- objects ------------------------------------------------------------ */
 
-static int diff_side_next(struct diff_side *side)
+static int diff_side_next(struct diff_side *side, const char *feed)
 {
-	struct bytes key;
 	int r = kinf_list_next(side->list, &side->object);
 
 	side->there = r == KINF_FOUND;
-	side->damaged = false;
-	if (r != KINF_CORRUPT)
-		return r < 0 ? command_fail_kinf(side->kinf) : PROC_OK;
-	(void)command_fail_kinf(side->kinf);
-	command_saw_damage = true;
-	side->damaged = list_passed_over(side->list, &key);
-	side->there = side->damaged;
-	side->broken = !side->damaged;
-	if (side->damaged)
-		side->object =
-			(struct kinf_object){.key = key.data, .key_size = (uint32_t)key.size};
-	return PROC_OK;
-}
-
-/* Returns true if SIDE has KEY, or may have it, although its list of FEED lacks it: its index is
- * damaged, or its list ended with an error. */
-static bool diff_side_may_have(struct diff_side *side, const char *feed, struct bytes key)
-{
-	struct snapshot *snapshot = side->snapshot->snapshot;
-	const struct feed_set *set;
-	struct head head;
-
-	if (!side->kinf->is_damaged || side->broken)
-		return side->broken;
-	int r = feed_set_get(side->snapshot, feed, &set);
-
-	for (size_t i = 0; r == FOUND && i < set->n; i++) {
-		r = journal_head(snapshot_journal(snapshot), snapshot_journal_txn(snapshot),
-			set->feeds[i].definition.id, key, &head);
-		if (r == FOUND)
-			return true;
-		r = r == NOT_FOUND ? FOUND : r;
-	}
-	err_ignore(r < 0 ? r : 0, "the object is not known to be missing");
-	return r < 0;
+	return r < 0 ? command_fail_read(side->view.kinf, feed, r) : PROC_OK;
 }
 
 /* Begins the list of a feed. Returns PROC_FAILED with a printed error, also if the feed was never
@@ -140,13 +105,9 @@ static int diff_side_list(struct diff_side *side, const char *feed)
 	struct kinf_query query = {.size = sizeof(query), .feed = feed};
 
 	kinf_list_close(&side->list);
-	side->there = side->broken = false;
-	int r = kinf_list(side->snapshot, &query, &side->list);
-	if (r < 0)
-		return command_fail_kinf(side->kinf);
-	if (r == KINF_AGAIN)
-		return command_fail_again(side->kinf, side->snapshot, feed, NULL);
-	return diff_side_next(side);
+	side->there = false;
+	int r = kinf_list(side->view.snapshot, &query, &side->list);
+	return r != 0 ? command_fail_read(side->view.kinf, feed, r) : diff_side_next(side, feed);
 }
 
 /* Prints one line. OBJECTS NULL: the whole feed is in one store only. */
@@ -170,40 +131,12 @@ static int diff_print(struct diff *diff, const char *feed, int order,
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
-/* Prints the difference of an object of FEED if it is known in both stores. ORDER below 0: only the
- * first store's list has it; above 0: only the second's. */
-static int diff_object(struct diff *diff, const char *feed, int order)
-{
-	struct diff_side *a = &diff->side[FIRST], *b = &diff->side[SECOND];
-	const struct kinf_object *x = &a->object, *y = &b->object;
-	const struct kinf_object *const objects[SIDES] = {x, y};
-	const struct kinf_object *named = order > 0 ? y : x;
-
-	if ((order <= 0 && a->damaged) || (order >= 0 && b->damaged))
-		return PROC_OK; /* it was named */
-	if (order &&
-		diff_side_may_have(order < 0 ? b : a, feed, BYTES(named->key, named->key_size))) {
-		char note[ERR_TEXT_MAX];
-
-		command_saw_damage = true;
-		(void)snprintf(note, sizeof(note), "%s %.*s is not compared: '%s' is damaged there",
-			feed, (int)named->key_size, named->key,
-			(order < 0 ? b : a)->kinf->directory);
-		utf8_make_printable(note);
-		(void)fprintf(stderr, "note: %s\n", note);
-		return PROC_OK;
-	}
-	if (order == 0 && bytes_equal(BYTES(x->uid, x->uid_size), BYTES(y->uid, y->uid_size)) &&
-		bytes_equal(BYTES(x->body, x->body_size), BYTES(y->body, y->body_size)))
-		return PROC_OK;
-	return diff_print(diff, feed, order, objects);
-}
-
 /* Compares the objects of a feed, in the order of keys in both lists. */
 static int diff_feed(struct diff *diff, const char *feed)
 {
 	struct diff_side *a = &diff->side[FIRST], *b = &diff->side[SECOND];
 	const struct kinf_object *x = &a->object, *y = &b->object;
+	const struct kinf_object *const objects[SIDES] = {x, y};
 	int status = diff_side_list(a, feed);
 
 	if (status == PROC_OK)
@@ -214,12 +147,16 @@ static int diff_feed(struct diff *diff, const char *feed)
 			    : !b->there ? -1
 					: bytes_compare(BYTES(x->key, x->key_size),
 						  BYTES(y->key, y->key_size));
+		bool same = order == 0 &&
+			    bytes_equal(BYTES(x->uid, x->uid_size), BYTES(y->uid, y->uid_size)) &&
+			    bytes_equal(BYTES(x->body, x->body_size), BYTES(y->body, y->body_size));
 
-		status = diff_object(diff, feed, order);
+		if (!same)
+			status = diff_print(diff, feed, order, objects);
 		if (status == PROC_OK && order <= 0)
-			status = diff_side_next(a);
+			status = diff_side_next(a, feed);
 		if (status == PROC_OK && order >= 0)
-			status = diff_side_next(b);
+			status = diff_side_next(b, feed);
 	}
 	return status;
 }
@@ -242,47 +179,45 @@ int command_diff(int argc, char **argv)
 	/* both: the handler of memory faults knows no store */
 	static char stores[2 * PATH_MAX + 8];
 	CLEANUP(diff_release) struct diff diff = {.out = BUF_INIT};
-	struct config_flags flags = {0};
 	struct diff_args args = {0};
 	uint64_t from;
-	int first;
-	const struct options_group groups[] = {
-		{"Options", diff_options, ARRAY_SIZE(diff_options), &args},
-		config_common_options(&flags),
+	struct command_line line = {
+		.options = {"kinf diff", "STORE1 STORE2 | FEED NAME --from N",
+			"Prints the objects that differ between two stores: '<' only in the first, "
+			"'>' only in the second, '!' in both but different, with both "
+			"resourceVersions. With --from prints the fields in which an object "
+			"differs from its retained state of then. Exits with 1 if there are "
+			"differences."},
+		.groups = {{"Options", diff_options, ARRAY_SIZE(diff_options), &args}},
+		.takes = {1, 2, "write two stores, or with --from a feed and a name"},
 	};
-	const struct options options = {"kinf diff", "STORE1 STORE2 | FEED NAME --from N",
-		"Prints the objects that differ between two stores: '<' only in the first, '>' "
-		"only in the second, '!' in both but different, with both resourceVersions. With "
-		"--from prints the fields in which an object differs from its retained state of "
-		"then. Exits with 1 if there are differences.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	int r = command_parse(&line, argc, argv);
 
 	if (r == 0 && args.from) {
 		if (decimal_parse(bytes_str(args.from), UINT64_MAX, &from) == 0)
-			return history_diff(&options, &flags, argv + first, (size_t)(argc - first),
-				args.namespace_, from);
-		r = options_bad(&options,
+			return history_diff(&line, args.namespace_, from);
+		r = options_bad(&line.options,
 			"--from '%s' is no event number; 'kinf history' prints them", args.from);
 	}
 	if (r == 0 && args.namespace_)
-		r = options_bad(&options, "-n is for one object, with --from");
-	if (r == 0 && argc - first != SIDES)
-		r = options_bad(&options, "write two stores");
+		r = options_bad(&line.options, "-n is for one object, with --from");
+	if (r == 0 && line.n != SIDES)
+		r = options_bad(&line.options, "%s", line.takes.rule);
 	if (r != 0)
-		return command_usage(&options, r);
-	if (!strchr(argv[first], '/') && access(argv[first], F_OK) < 0) {
+		return command_usage(&line, r);
+	char **stored = line.operands;
+	if (!strchr(stored[0], '/') && access(stored[0], F_OK) < 0) {
 		(void)fprintf(stderr,
 			"Error: there is no store '%s' here; to see what has changed in an object "
 			"of the feed '%s', add --from and an event, as 'kinf history' prints "
 			"them\n",
-			argv[first], argv[first]);
+			stored[0], stored[0]);
 		return PROC_FAILED;
 	}
-	(void)snprintf(stores, sizeof(stores), "%s' or '%s", argv[first], argv[first + 1]);
+	(void)snprintf(stores, sizeof(stores), "%s' or '%s", stored[0], stored[1]);
 	faults_catch("kinf", stores);
 	for (int i = 0; i < SIDES; i++)
-		if (diff_side_open(&diff.side[i], argv[first + i]) != PROC_OK)
+		if (diff_side_open(&diff.side[i], stored[i]) != PROC_OK)
 			return PROC_FAILED;
 	const struct diff_side *a = &diff.side[FIRST], *b = &diff.side[SECOND];
 	int status = PROC_OK;

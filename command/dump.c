@@ -26,7 +26,7 @@ static const struct option_spec dump_options[] = {
 		"only this object: namespace/name, or name if it is in no namespace"},
 	{0, "from", OPTION_NUMBER, offsetof(struct dump_args, from), "N", "from this event on"},
 	{0, "to", OPTION_NUMBER, offsetof(struct dump_args, to), "M", "up to this event"},
-	{'o', "output", OPTION_TEXT, offsetof(struct dump_args, output), "FORMAT",
+	{'o', "output", OPTION_WORD, offsetof(struct dump_args, output), "FORMAT",
 		"text or json (one object a line)", "text|json"},
 	{0, "body", OPTION_FLAG, offsetof(struct dump_args, body), NULL, "print bodies also"},
 };
@@ -98,17 +98,6 @@ int dump_pass_damage(int r)
 
 /* ---- the store ---------------------------------------------------------- */
 
-/* One snapshot of both databases; without an index, the journal alone. */
-struct dump_source {
-	struct kinf *kinf;
-	struct home *home; /* when no snapshot can be opened */
-	struct kinf_snapshot *snapshot;
-	struct journal *journal;
-	struct txn *txn;
-	struct index *index; /* by itself, beside an unusable journal */
-	struct txn *index_txn;
-};
-
 void dump_salvage(struct dump *dump)
 {
 	char text[SALVAGE_TEXT_SIZE];
@@ -128,75 +117,85 @@ void dump_salvage(struct dump *dump)
 		text);
 }
 
-static int dump_journal_open(struct dump_source *source, struct dump *dump)
+/* Opens the journal by itself, if there is one. */
+static int dump_open_journal(struct dump *dump)
 {
-	int r = journal_open_read(dump->home, NULL, &source->journal);
+	int r = journal_open_read(dump->home, NULL, &dump->journal);
 
-	if (r == NOT_FOUND)
-		return 0; /* no journal either */
 	if (r == 0)
-		r = txn_begin_read(journal_env(source->journal), &source->txn);
+		r = txn_begin_read(journal_env(dump->journal), &dump->journal_txn);
 	if (r < 0)
-		return r;
-	dump->journal = source->journal;
-	dump->journal_txn = source->txn;
-	return 0;
+		journal_close(&dump->journal);
+	return r == NOT_FOUND ? 0 : r;
 }
 
-static int dump_source_open(struct dump_source *source, struct dump *dump)
+/* Opens the index by itself, beside an unusable journal. */
+static int dump_open_index(struct dump *dump)
 {
-	dump->home = store_home(source->kinf->store);
-	int r = kinf_snapshot_open(source->kinf, &source->snapshot);
+	int r = index_open_read(dump->home, &dump->index);
 
-	if (r == 0) {
-		struct snapshot *snapshot = source->snapshot->snapshot;
-
-		dump->journal = snapshot_journal(snapshot);
-		dump->journal_txn = snapshot_journal_txn(snapshot);
-		dump->index = snapshot_index(snapshot);
-		dump->index_txn = snapshot_index_txn(snapshot);
-	}
-	return r == AGAIN ? dump_journal_open(source, dump) : r;
+	if (r == 0)
+		r = txn_begin_read(index_env(dump->index), &dump->index_txn);
+	if (r < 0)
+		index_close(&dump->index);
+	return r;
 }
 
-/* Opens the index of a store with an unusable journal. */
-static int dump_index_open(struct dump_source *source, struct dump *dump)
+/* Opens one snapshot of both databases; without an index, the journal alone. */
+static int dump_open(struct dump *dump)
 {
-	int r = index_open_read(dump->home, &source->index);
+	dump->home = store_home(dump->kinf->store);
+	int r = kinf_snapshot_open(dump->kinf, &dump->snapshot);
 
-	if (r != FOUND)
-		return r;
-	r = txn_begin_read(index_env(source->index), &source->index_txn);
-	if (r < 0)
-		return r;
-	dump->index = source->index;
-	dump->index_txn = source->index_txn;
+	if (r != 0)
+		return r == AGAIN ? dump_open_journal(dump) : r;
+	struct snapshot *snapshot = dump->snapshot->snapshot;
+	dump->journal = snapshot_journal(snapshot);
+	dump->journal_txn = snapshot_journal_txn(snapshot);
+	dump->index = snapshot_index(snapshot);
+	dump->index_txn = snapshot_index_txn(snapshot);
 	return 0;
 }
 
 /* Opens the parts of a store that is unusable as a whole because of WHY: a part of its index may be
  * missing. Opens none if none can be, and has printed that. */
-static int dump_source_open_part(struct dump_source *source, struct dump *dump,
-	const struct config_flags *flags, const struct err_kept *why)
+static int dump_open_part(
+	struct dump *dump, const struct config_flags *flags, const struct err_kept *why)
 {
 	AUTO_FREE char *directory = NULL;
 	int r = command_store(flags, &directory);
 
 	if (r == 0)
-		r = home_open(directory, &(struct home_options){.unchecked = true}, &source->home);
-	dump->home = source->home;
+		r = home_open(directory, &(struct home_options){.unchecked = true}, &dump->home);
 	if (r < 0)
 		return r;
-	r = dump_journal_open(source, dump);
+	r = dump_open_journal(dump);
 	if (r == 0 && dump->journal)
 		return 0;
 	if (r < 0 && !strstr(why->text, err_text(r))) /* else already printed */
 		(void)command_fail(r);
 	err_forget();
 	dump_salvage(dump);
-	r = dump_index_open(source, dump);
+	r = dump_open_index(dump);
 	err_ignore(r < 0 ? r : 0, "the command has said why");
 	return 0;
+}
+
+static void dump_release(struct dump *dump)
+{
+	if (!dump->snapshot) {
+		txn_abort(&dump->journal_txn);
+		journal_close(&dump->journal);
+		txn_abort(&dump->index_txn);
+		index_close(&dump->index);
+	}
+	salvage_close(&dump->salvage);
+	if (!dump->kinf)
+		home_close(&dump->home);
+	kinf_snapshot_close(&dump->snapshot);
+	kinf_close(&dump->kinf);
+	free(dump->feeds);
+	buf_release(&dump->out);
 }
 
 /* ---- the command -------------------------------------------------------- */
@@ -204,17 +203,13 @@ static int dump_source_open_part(struct dump_source *source, struct dump *dump,
 static int dump_run(struct dump *dump, const struct config_flags *flags, const char *feed,
 	char **names, size_t n)
 {
-	struct dump_source source = {0};
 	struct err_kept why;
+	bool is_whole = command_open(flags, &dump->kinf) == 0; /* else it has printed why */
 
-	bool is_whole = command_open(flags, &source.kinf) == 0; /* else it has printed why */
 	err_keep(&why);
-	int r = is_whole ? dump_source_open(&source, dump)
-			 : dump_source_open_part(&source, dump, flags, &why);
-	if (!is_whole && (r < 0 || (!dump->journal && !dump->salvage && !dump->index))) {
-		home_close(&source.home);
+	int r = is_whole ? dump_open(dump) : dump_open_part(dump, flags, &why);
+	if (!is_whole && (r < 0 || (!dump->journal && !dump->salvage && !dump->index)))
 		return PROC_FAILED;
-	}
 	/* A removed feed can be selected while the journal has anything of it. */
 	if (r == 0 && feed)
 		r = dump_select_feeds(dump, feed);
@@ -226,49 +221,34 @@ static int dump_run(struct dump *dump, const struct config_flags *flags, const c
 		r = output_flush();
 	int status = r < 0 ? command_fail(r) : is_whole ? PROC_OK : PROC_FAILED;
 	/* On a copy, an error here means wrong rows. */
-	r = source.snapshot ? kinf_snapshot_reset(source.snapshot) : 0;
-	if (r < 0 && status == PROC_OK)
-		status = command_fail(r);
-	kinf_snapshot_close(&source.snapshot);
-	txn_abort(&source.txn);
-	journal_close(&source.journal);
-	salvage_close(&dump->salvage);
-	txn_abort(&source.index_txn);
-	index_close(&source.index);
-	kinf_close(&source.kinf);
-	home_close(&source.home);
-	return status;
+	r = dump->snapshot ? kinf_snapshot_reset(dump->snapshot) : 0;
+	return r < 0 && status == PROC_OK ? command_fail(r) : status;
 }
 
 int command_dump(int argc, char **argv)
 {
 	struct dump_args args = {.to = UINT64_MAX};
-	struct config_flags flags = {0};
-	int first;
-	const struct options_group groups[] = {
-		{"Options", dump_options, ARRAY_SIZE(dump_options), &args},
-		config_common_options(&flags),
+	struct command_line line = {
+		.options = {"kinf dump",
+			"[meta|feeds|journal|objects|terms|postings|events|cursors|ring...]",
+			"Prints the records of the store's files, row by row, with the names of "
+			"store/FORMAT.md; without a section, all sections. Needs no daemon."},
+		.groups = {{"Options", dump_options, ARRAY_SIZE(dump_options), &args}},
+		.takes = {0, SIZE_MAX, NULL},
 	};
-	const struct options options = {"kinf dump",
-		"[meta|feeds|journal|objects|terms|postings|events|cursors|ring...]",
-		"Prints the records of the store's files, row by row, with the names of "
-		"store/FORMAT.md; without a section, all sections. Needs no daemon.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
-	bool json = r == 0 && args.output && strcmp(args.output, "json") == 0;
+	int r = command_parse(&line, argc, argv);
 
-	for (int i = first; r == 0 && i < argc; i++)
-		if (dump_find_section(argv[i]) == ARRAY_SIZE(dump_sections))
-			r = options_bad(
-				&options, "there is no section '%s'; --help lists them", argv[i]);
-	if (r == 0 && args.output && !json && strcmp(args.output, "text") != 0)
-		r = options_bad(&options, "output '%s': allowed are text, json", args.output);
+	for (size_t i = 0; r == 0 && i < line.n; i++)
+		if (dump_find_section(line.operands[i]) == ARRAY_SIZE(dump_sections))
+			r = options_bad(&line.options,
+				"there is no section '%s'; --help lists them", line.operands[i]);
 	if (r != 0)
-		return command_usage(&options, r);
-	struct dump dump = {
-		.key = args.key, .from = args.from, .to = args.to, .body = args.body, .json = json};
-	int status = dump_run(&dump, &flags, args.feed, argv + first, (size_t)(argc - first));
-	free(dump.feeds);
-	buf_release(&dump.out);
-	return status;
+		return command_usage(&line, r);
+	CLEANUP(dump_release)
+	struct dump dump = {.key = args.key,
+		.from = args.from,
+		.to = args.to,
+		.body = args.body,
+		.json = args.output && strcmp(args.output, "json") == 0};
+	return dump_run(&dump, &line.flags, args.feed, line.operands, line.n);
 }

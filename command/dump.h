@@ -12,13 +12,17 @@
 #define COMMAND_DUMP_H
 
 #include "common/buf.h"
+#include "reader/kinf.h"
 #include "store/env/home.h"
 #include "store/index/index.h"
 #include "store/journal/journal.h"
 #include "store/journal/salvage.h"
 
 struct dump {
-	struct home *home;
+	struct kinf *kinf;
+	/* of both databases, which are borrowed from it; NULL: each was opened by itself */
+	struct kinf_snapshot *snapshot;
+	struct home *home;       /* KINF's, or without that our own */
 	struct journal *journal; /* NULL if there is none */
 	struct txn *journal_txn;
 	struct salvage *salvage; /* NULL: not searched, or nothing was found */

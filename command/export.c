@@ -36,11 +36,9 @@ static const struct option_spec export_options[] = {
 
 struct export
 {
-	struct kinf *kinf;
-	struct kinf_snapshot *snapshot;
+	struct command_view view;
 	bool full, named;
 	bool lacks_feed;    /* its state is no longer kept, and the status is 1 */
-	struct past when;   /* all zeroes: now */
 	const char **feeds; /* names, of the snapshot */
 	size_t n_feeds, feeds_room;
 	uint64_t objects;
@@ -54,8 +52,7 @@ static void export_release(struct export *export)
 	ticker_clear(&export->ticker);
 	free(export->feeds);
 	buf_release(&export->out);
-	kinf_snapshot_close(&export->snapshot);
-	kinf_close(&export->kinf);
+	command_view_release(&export->view);
 }
 
 /* ---- one object --------------------------------------------------------- */
@@ -190,63 +187,54 @@ static int export_object(struct export *export, const struct kinf_object *object
 static bool export_is_later(struct export *export, const char *feed)
 {
 	const struct feed_set *set;
-	int r = feed_set_get(export->snapshot, feed, &set);
+	int r = feed_set_get(export->view.snapshot, feed, &set);
 
 	for (size_t i = 0; r == 0 && i < set->n; i++)
-		if (set->feeds[i].index.listed > export->when.event)
+		if (set->feeds[i].index.listed > export->view.when.event)
 			return true;
 	err_ignore(r < 0 ? r : 0, "the feed is named as one that is not kept");
 	return false;
 }
 
+/* Writes the objects of FEED. Returns the exit status. */
 static int export_feed(struct export *export, const char *feed)
 {
 	const struct kinf_query query = {.size = sizeof(query), .feed = feed};
-	struct kinf_listing *list = NULL;
+	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
 	struct kinf_object object;
-	int r = kinf_list(export->snapshot, &query, &list);
+	int r = kinf_list(export->view.snapshot, &query, &list);
 
 	while (r == 0 && ((r = kinf_list_next(list, &object)) == FOUND || r == KINF_CORRUPT)) {
 		if (r == KINF_CORRUPT) { /* the others are written, and the status is 1 */
 			command_saw_damage = true;
-			(void)command_fail_kinf(export->kinf);
+			(void)command_fail_read(export->view.kinf, feed, 0);
 			r = 0;
 			continue;
 		}
-		r = snapshot_made(export->snapshot->snapshot, export_object(export, &object));
+		r = snapshot_made(export->view.snapshot->snapshot, export_object(export, &object));
 		if (r == 0)
 			r = output_write(&export->out);
-		if (r < 0) {
-			(void)command_fail(r);
-			kinf_list_close(&list);
-			return r;
-		}
+		if (r < 0)
+			return command_fail(r);
 		if (!export->on_terminal) /* the objects themselves show the progress */
 			ticker_show(&export->ticker, export->objects, 0, "objects");
 	}
 	if (r == KINF_GONE && !export->named) {
-		const char *reason = kinf_error(export->kinf);
+		const char *reason = kinf_error(export->view.kinf);
 		bool later = export_is_later(export, feed);
 
 		(void)fprintf(stderr, "%s: not exported: %s\n", later ? "note" : "Error", reason);
 		export->lacks_feed |= !later;
-		return 0;
+		return PROC_OK;
 	}
-	if (r == KINF_GONE)
-		r = err_say(-ESTALE, "%s", kinf_error(export->kinf));
-	if (r == KINF_AGAIN)
-		(void)command_fail_again(export->kinf, export->snapshot, feed, NULL);
-	else if (r < 0)
-		(void)command_fail_feed(export->kinf, feed, r);
-	kinf_list_close(&list);
-	return r == END ? 0 : r == KINF_AGAIN ? err_say(-EAGAIN, "'%s' was never listed", feed) : r;
+	return r == END ? PROC_OK : command_fail_read(export->view.kinf, feed, r);
 }
 
 /* Adds the feeds of NAME, or all if NULL; their definitions live as long as the snapshot. */
 static int export_add(struct export *export, const char *name)
 {
 	const struct feed_set *set;
-	int r = feed_set_get(export->snapshot, name, &set);
+	int r = feed_set_get(export->view.snapshot, name, &set);
 
 	for (size_t i = 0; r >= 0 && i < set->n; i++) {
 		const char *feed = set->feeds[i].definition.name;
@@ -259,7 +247,7 @@ static int export_add(struct export *export, const char *name)
 			  : ARRAY_ADD(export->feeds, export->n_feeds, export->feeds_room, feed,
 				    "the list of feeds");
 	}
-	return kinf_result_of(export->snapshot, r < 0 ? r : 0);
+	return kinf_result_of(export->view.snapshot, r < 0 ? r : 0);
 }
 
 /* Orders feeds: namespaces come first, then definitions of resources. */
@@ -286,57 +274,41 @@ static int export_note_pending(void *arg, const struct kinf_feed_info *pending)
 	return 0;
 }
 
-static int export_find_unlisted(void *arg, const struct kinf_feed_info *info)
+/* Chooses the feeds: those of LINE, or all, and notes those that are not live. Nothing is written
+ * if one is unreadable. Returns the exit status. */
+static int export_choose(struct export *export, const struct command_line *line)
 {
-	(void)arg;
-	return !info->synced;
-}
-
-/* Chooses the feeds: those of OPERANDS, or all. Returns below 0 after it printed an error. */
-static int export_choose(struct export *export, char *const *operands, size_t n)
-{
-	int r = 0;
+	size_t n = line->n;
+	int r = n ? 0 : export_add(export, NULL);
 
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		r = export_add(export, operands[i]);
+		r = export_add(export, line->operands[i]);
 		if (r < 0)
-			(void)command_fail_feed(export->kinf, operands[i], r);
+			return command_fail_read(export->view.kinf, line->operands[i], r);
 	}
-	if (!n)
-		r = export_add(export, NULL);
-	if (!n && r == 0)
-		r = status_each_pending(export->kinf, export_note_pending, NULL);
-	if (!n && r < 0)
-		(void)command_fail(r);
-	if (!n && r == 0 && !export->n_feeds) {
-		(void)command_fail_no_feeds(export->kinf);
-		r = err_say(-EAGAIN, "there is no feed");
-	}
-	if (export->n_feeds)
-		qsort(export->feeds, export->n_feeds, sizeof(*export->feeds), export_by_rank);
-	/* Nothing is written if one is unreadable; a name may stand for several. */
-	for (size_t i = 0; r == 0 && i < export->n_feeds; i++) {
-		r = kinf_feed_status(
-			export->snapshot, export->feeds[i], export_find_unlisted, NULL);
+	if (r == 0 && !export->n_feeds)
+		return command_fail_read(export->view.kinf, NULL, KINF_NO_FEED);
+	if (r == 0 && !n)
+		r = status_each_pending(export->view.kinf, export_note_pending, NULL);
+	if (r < 0)
+		return command_fail(r);
+	qsort(export->feeds, export->n_feeds, sizeof(*export->feeds), export_by_rank);
+	for (size_t i = 0; i < export->n_feeds; i++) {
+		const struct feed_set *set;
+
+		r = feed_set_get(export->view.snapshot, export->feeds[i], &set);
+		for (size_t f = 0; r >= 0 && f < set->n; f++) /* a name may stand for several */
+			if (!set->feeds[f].visible) {
+				feed_explain_unlisted(export->view.snapshot, &set->feeds[f]);
+				return command_fail_read(
+					export->view.kinf, export->feeds[i], KINF_AGAIN);
+			}
 		if (r < 0)
-			(void)command_fail(r);
-		if (r > 0) {
-			(void)command_fail_again(
-				export->kinf, export->snapshot, export->feeds[i], NULL);
-			r = err_say(-EAGAIN, "'%s' was never listed", export->feeds[i]);
-		}
+			return command_fail(r);
 	}
-	return r;
-}
-
-/* Notes on stderr the feeds that are not live; one note for all feeds unless the command line names
- * some. */
-static int export_note_states(const struct export *export, bool named)
-{
-	int r = named ? 0 : command_note_state(export->snapshot, NULL, NULL, 0);
-
-	for (size_t i = 0; named && r >= 0 && i < export->n_feeds; i++)
-		r = command_note_state(export->snapshot, export->feeds[i], NULL, 0);
+	r = n ? PROC_OK : command_note_state(&export->view, NULL, NULL, 0);
+	for (size_t i = 0; n && r == PROC_OK && i < export->n_feeds; i++)
+		r = command_note_state(&export->view, export->feeds[i], NULL, 0);
 	return r;
 }
 
@@ -345,41 +317,36 @@ int command_export(int argc, char **argv)
 	CLEANUP(export_release)
 	struct export export = {.out = BUF_INIT, .ticker = {.what = "writing"}};
 	struct export_args args = {0};
-	struct config_flags flags = {0};
-	int first;
-	const struct options_group groups[] = {
-		{"Options", export_options, ARRAY_SIZE(export_options), &args},
-		config_common_options(&flags),
+	struct command_line line = {
+		.options = {"kinf export", "[FEED...]",
+			"Prints the objects of feeds (default: all) as one List that kubectl can "
+			"apply to another cluster: without status, uids, resourceVersions, owners, "
+			"managed fields, chosen addresses of Services and selectors of Jobs. One "
+			"line for each object, in the order of the keys. Values of Secrets are "
+			"printed as they are stored."},
+		.groups = {{"Options", export_options, ARRAY_SIZE(export_options), &args}},
+		.takes = {0, SIZE_MAX, NULL},
 	};
-	const struct options options = {"kinf export", "[FEED...]",
-		"Prints the objects of feeds (default: all) as one List that kubectl can apply to "
-		"another cluster: without status, uids, resourceVersions, owners, managed "
-		"fields, chosen addresses of Services and selectors of Jobs. One line for each "
-		"object, in the order of the keys. Values of Secrets are "
-		"printed as they are stored.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	int r = command_parse(&line, argc, argv);
 
 	if (r == 0)
-		r = command_read_at(args.at, &export.when);
+		r = command_read_at(args.at, &export.view.when);
 	if (r != 0)
-		return command_usage(&options, r);
-	export.named = argc > first;
+		return command_usage(&line, r);
+	export.named = line.n;
 	export.full = args.full;
 	export.on_terminal = isatty(STDOUT_FILENO) == 1;
-	if (command_open(&flags, &export.kinf) < 0 ||
-		command_snapshot(export.kinf, &export.snapshot) < 0 ||
-		command_go_to(export.kinf, export.snapshot, &export.when) < 0 ||
-		export_choose(&export, argv + first, (size_t)(argc - first)) < 0)
-		return PROC_FAILED; /* the reason is printed */
-	if (!export.when.event && export_note_states(&export, argc > first) < 0)
-		return command_fail_kinf(export.kinf);
+	if (command_view_open(&export.view, &line.flags) < 0)
+		return PROC_FAILED;
+	int status = export_choose(&export, &line);
+	if (status != PROC_OK)
+		return status;
 	buf_str(&export.out, "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"metadata\":{"
 			     "\"resourceVersion\":\"\"},\"items\":[");
-	for (size_t i = 0; r == 0 && i < export.n_feeds; i++)
-		r = export_feed(&export, export.feeds[i]);
-	if (r < 0)
-		return PROC_FAILED;
+	for (size_t i = 0; status == PROC_OK && i < export.n_feeds; i++)
+		status = export_feed(&export, export.feeds[i]);
+	if (status != PROC_OK)
+		return status;
 	buf_str(&export.out, "\n]}\n");
 	r = output_text(&export.out);
 	if (r < 0)

@@ -60,26 +60,15 @@ static const struct option_spec get_options[] = {
 	{0, "watch-only", OPTION_FLAG, AT(watch), NULL, "print changes only"},
 };
 
-/* A feed, and the requested names. */
-struct get_target {
-	const char *feed;
-	char **names;
-	size_t n_names;
-	struct kinf_feed_info info; /* of the first feed of the name */
-};
-
 struct get {
 	struct get_args args;
-	struct past when; /* all zeroes: now */
-	struct get_target *targets;
-	size_t n_targets, targets_room;
-	struct kinf *kinf;
-	struct kinf_snapshot *snapshot;
+	struct command_view view;
+	struct targets targets;
 	struct print print;
 };
 
 /* Prints why a read of TARGET returned CODE. Returns the exit status. */
-static int get_fail(const struct get *get, const struct get_target *target, int code)
+static int get_fail(const struct get *get, const struct target *target, int code)
 {
 	if (code == KINF_GONE && get->args.continue_token) {
 		(void)fprintf(stderr,
@@ -88,75 +77,33 @@ static int get_fail(const struct get *get, const struct get_target *target, int 
 			"for longer)\n");
 		return PROC_FAILED;
 	}
-	if (code == KINF_AGAIN && (!get->when.event || !target->info.synced))
-		return command_fail_again(
-			get->kinf, get->snapshot, target->feed, get->args.query.namespace_);
-	return command_fail_code(get->kinf, code);
+	return command_fail_read(get->view.kinf, target->feed, code);
 }
 
 /* ---- by name ------------------------------------------------------------ */
 
 static int get_not_found(
-	const struct get *get, const struct get_target *target, const char *in, const char *name)
+	const struct get *get, const struct target *target, const char *in, const char *name)
 {
-	if (get->args.ignore_not_found)
-		return PROC_OK;
-	(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", target->info.resource,
-		in ? in : "", in ? "/" : "", name);
-	return PROC_FAILED;
+	return get->args.ignore_not_found ? PROC_OK : command_not_found(&target->info, in, name);
 }
 
 static int get_by_key(
-	struct get *get, const struct get_target *target, const char *namespace_, const char *name)
+	struct get *get, const struct target *target, const char *namespace_, const char *name)
 {
 	struct kinf_object object;
-	int r = kinf_get(get->snapshot, target->feed, namespace_, name, &object);
+	int r = kinf_get(get->view.snapshot, target->feed, namespace_, name, &object);
 
-	if (r == KINF_AGAIN || r == KINF_GONE || r < 0)
-		return get_fail(get, target, r);
 	if (r == KINF_NOT_FOUND)
 		return get_not_found(get, target, namespace_, name);
+	if (r != KINF_FOUND)
+		return get_fail(get, target, r);
 	r = print_object(&get->print, &object);
 	return r < 0 ? command_fail(r) : PROC_OK;
 }
 
-/* Finds the next object of exactly this name in a list of names with this prefix. */
-static int get_next_named(
-	struct kinf_listing *list, const char *name, struct kinf_object *ret_object)
-{
-	size_t size = strlen(name);
-	int r;
-
-	while ((r = kinf_list_next(list, ret_object)) == KINF_FOUND)
-		if (ret_object->key_size > size &&
-			ret_object->key[ret_object->key_size - size - 1] == '/')
-			break;
-	return r;
-}
-
-/* Prints the object NAME of each namespace. */
-static int get_in_all(struct get *get, const struct get_target *target, const char *name)
-{
-	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
-	const struct kinf_query query = {
-		.size = sizeof(query), .feed = target->feed, .prefix = name};
-	struct kinf_object object;
-	size_t found = 0;
-	int r = kinf_list(get->snapshot, &query, &list);
-
-	while (r == KINF_FOUND && (r = get_next_named(list, name, &object)) == KINF_FOUND) {
-		found++;
-		r = print_object(&get->print, &object);
-		if (r < 0)
-			return command_fail(r);
-	}
-	if (r == KINF_AGAIN || r == KINF_GONE || r < 0)
-		return get_fail(get, target, r);
-	return found ? PROC_OK : get_not_found(get, target, NULL, name);
-}
-
 /* Returns true if NAME lacks its namespace. */
-static bool get_is_bare(const struct get *get, const struct get_target *target, const char *name)
+static bool get_is_bare(const struct get *get, const struct target *target, const char *name)
 {
 	return target->info.namespaced && !get->args.query.namespace_ && !strchr(name, '/');
 }
@@ -165,49 +112,48 @@ static bool get_is_bare(const struct get *get, const struct get_target *target, 
 static bool get_is_single(struct get *get)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
-	const struct get_target *target = &get->targets[0];
+	const struct target *target = &get->targets.items[0];
 	const char *name = target->n_names ? target->names[0] : NULL;
 	const struct kinf_query query = {
 		.size = sizeof(query), .feed = target->feed, .prefix = name};
 	struct kinf_object object;
 	size_t found = 0;
 
-	if (get->n_targets != 1 || target->n_names != 1)
+	if (get->targets.n != 1 || target->n_names != 1)
 		return false;
-	if (!get_is_bare(get, target, name) || kinf_list(get->snapshot, &query, &list) != 0)
+	if (!get_is_bare(get, target, name) || kinf_list(get->view.snapshot, &query, &list) != 0)
 		return true;
-	while (found < 2 && get_next_named(list, name, &object) == KINF_FOUND)
-		found++;
+	while (found < 2 && kinf_list_next(list, &object) == KINF_FOUND)
+		found += bytes_equal(print_name(&object), bytes_str(name));
 	return found < 2;
 }
 
-/* Prints the objects of the names in the order of --sort-by. */
-static int get_sorted(struct get *get, const struct get_target *target)
+/* Prints the objects of N names from one list, in the order of --sort-by; without a namespace those
+ * of each. */
+static int get_listed(struct get *get, const struct target *target, char *const *names, size_t n)
 {
 	CLEANUP(kinf_list_close) struct kinf_listing *list = NULL;
-	AUTO_FREE bool *found = calloc(target->n_names, sizeof(*found));
+	AUTO_FREE bool *found = calloc(n, sizeof(*found));
 	const char *in = target->info.namespaced ? get->args.query.namespace_ : NULL;
-	const char *first = target->names[0], *slash = strchr(first, '/');
+	const char *slash = strchr(names[0], '/');
 	const struct kinf_query query = {.size = sizeof(query),
 		.feed = target->feed,
 		.namespace_ = in,
-		.prefix = target->n_names > 1 ? NULL
-			  : slash             ? slash + 1
-					      : first,
+		.prefix = n > 1   ? NULL
+			  : slash ? slash + 1
+				  : names[0],
 		.sort_by = get->args.sort_by};
 	struct kinf_object object;
 	int status = PROC_OK;
 
 	if (!found)
 		return command_fail(err_set(-ENOMEM, "the names"));
-	int r = kinf_list(get->snapshot, &query, &list);
+	int r = kinf_list(get->view.snapshot, &query, &list);
 	while (r == KINF_FOUND && (r = kinf_list_next(list, &object)) == KINF_FOUND) {
-		for (size_t i = 0; i < target->n_names; i++) {
-			const char *name = target->names[i]; /* perhaps after its namespace */
-
-			if (!bytes_equal(strchr(name, '/') ? BYTES(object.key, object.key_size)
-							   : print_name(&object),
-				    bytes_str(name)))
+		for (size_t i = 0; i < n; i++) { /* a name may have its namespace */
+			if (!bytes_equal(strchr(names[i], '/') ? BYTES(object.key, object.key_size)
+							       : print_name(&object),
+				    bytes_str(names[i])))
 				continue;
 			found[i] = true;
 			int printed = print_object(&get->print, &object);
@@ -215,23 +161,21 @@ static int get_sorted(struct get *get, const struct get_target *target)
 				return command_fail(printed);
 		}
 	}
-	if (r == KINF_AGAIN || r == KINF_GONE || r < 0)
+	if (r != KINF_END)
 		return get_fail(get, target, r);
-	for (size_t i = 0; i < target->n_names; i++)
-		if (!found[i] &&
-			get_not_found(get, target, strchr(target->names[i], '/') ? NULL : in,
-				target->names[i]) != PROC_OK)
+	for (size_t i = 0; i < n; i++)
+		if (!found[i] && get_not_found(get, target, strchr(names[i], '/') ? NULL : in,
+					 names[i]) != PROC_OK)
 			status = PROC_FAILED;
 	return status;
 }
 
-static int get_all_named(struct get *get, const struct get_target *target)
+static int get_all_named(struct get *get, const struct target *target)
 {
 	int status = PROC_OK;
 
 	if (get->args.sort_by)
-		return get_sorted(get, target);
-
+		return get_listed(get, target, target->names, target->n_names);
 	for (size_t i = 0; i < target->n_names; i++) {
 		char *name = target->names[i], *slash = strchr(name, '/');
 		int one;
@@ -241,7 +185,7 @@ static int get_all_named(struct get *get, const struct get_target *target)
 			one = get_by_key(get, target, name, slash + 1);
 			*slash = '/';
 		} else if (get_is_bare(get, target, name)) {
-			one = get_in_all(get, target, name);
+			one = get_listed(get, target, &name, 1);
 		} else {
 			one = get_by_key(get, target,
 				target->info.namespaced ? get->args.query.namespace_ : NULL, name);
@@ -265,20 +209,20 @@ static const char *get_order(const struct get *get)
 }
 
 /* Prints the objects of QUERY in one feed. Sets *RET_LIST, with the RV and the token. */
-static int get_list(struct get *get, const struct get_target *target, struct kinf_query query,
+static int get_list(struct get *get, const struct target *target, struct kinf_query query,
 	struct kinf_listing **ret_list)
 {
 	struct kinf_object object;
 
 	query.feed = target->feed;
 	query.sort_by = get_order(get);
-	int r = kinf_list(get->snapshot, &query, ret_list);
+	int r = kinf_list(get->view.snapshot, &query, ret_list);
 	if (r != 0)
 		return get_fail(get, target, r);
 	while ((r = kinf_list_next(*ret_list, &object)) == KINF_FOUND || r == KINF_CORRUPT) {
 		if (r == KINF_CORRUPT) { /* the others are shown, and the status is 1 */
 			command_saw_damage = true;
-			(void)command_fail_kinf(get->kinf);
+			(void)command_fail_read(get->view.kinf, target->feed, 0);
 			continue;
 		}
 		r = print_object(&get->print, &object);
@@ -286,7 +230,7 @@ static int get_list(struct get *get, const struct get_target *target, struct kin
 			return command_fail(r);
 	}
 	if (r < 0)
-		return command_fail_code(get->kinf, r);
+		return command_fail_read(get->view.kinf, target->feed, r);
 	if (!get->args.explain)
 		return PROC_OK;
 	const char *advice = list_advice(*ret_list);
@@ -306,10 +250,10 @@ static int get_print(struct get *get, const struct kinf_query *query)
 	bool names = false;
 	int r = print_begin(&get->print, get_is_single(get));
 
-	for (size_t i = 0; r == 0 && i < get->n_targets; i++) {
-		const struct get_target *target = &get->targets[i];
+	for (size_t i = 0; r == 0 && i < get->targets.n; i++) {
+		const struct target *target = &get->targets.items[i];
 
-		r = print_feed(&get->print, get->snapshot, &target->info);
+		r = print_feed(&get->print, get->view.snapshot, &target->info);
 		if (r < 0)
 			break;
 		kinf_list_close(&list);
@@ -322,20 +266,20 @@ static int get_print(struct get *get, const struct kinf_query *query)
 	if (r < 0)
 		return command_fail(r);
 	/* Without any object not even an empty List is printed. */
-	if (status != PROC_OK && (get->print.count == 0 || (get->n_targets == 1 && !names)))
+	if (status != PROC_OK && (get->print.count == 0 || (get->targets.n == 1 && !names)))
 		return status;
 	if (!get->print.count && get->args.ignore_not_found && format != PRINT_COUNT)
 		return status;
-	if (get->n_targets == 1 && list) {
+	if (get->targets.n == 1 && list) {
 		rv = kinf_list_resource_version(list);
 		token = kinf_list_continue(list);
-	} else if (get->n_targets == 1 && !get->when.event) {
-		rv = get->targets[0].info.resource_version;
+	} else if (get->targets.n == 1 && !get->view.when.event) {
+		rv = get->targets.items[0].info.resource_version;
 	}
 	r = print_end(&get->print, rv, token);
 	if (r < 0)
 		return command_fail(r);
-	if (get->n_targets == 1 && !get->targets[0].info.namespaced)
+	if (get->targets.n == 1 && !get->targets.items[0].info.namespaced)
 		in = NULL; /* it selects nothing there */
 	if (!names && !get->print.count && format <= PRINT_WIDE)
 		(void)fprintf(stderr,
@@ -349,7 +293,7 @@ static int get_print(struct get *get, const struct kinf_query *query)
 static const struct feed_set *get_feeds(struct get *get, const char *feed)
 {
 	const struct feed_set *set = NULL;
-	int r = feed_set_get(get->snapshot, feed, &set);
+	int r = feed_set_get(get->view.snapshot, feed, &set);
 
 	if (r >= 0)
 		return set;
@@ -366,20 +310,12 @@ static int get_check_one_feed(const struct get_args *args)
 		       : 0;
 }
 
-static int get_add_target(struct get *get, const char *feed, char **names, size_t n_names)
-{
-	struct get_target target = {.feed = feed, .names = names, .n_names = n_names};
-
-	return ARRAY_ADD(get->targets, get->n_targets, get->targets_room, target,
-		"the feeds that are asked for");
-}
-
 /* Returns whether a target means the feed. A resource may have several, one a namespace. */
 static bool get_has_target(const struct get *get, const struct feed_definition *d)
 {
-	for (size_t i = 0; i < get->n_targets; i++)
-		if (strcmp(get->targets[i].feed, d->name) == 0 ||
-			feed_definition_is_called(d, get->targets[i].feed))
+	for (size_t i = 0; i < get->targets.n; i++)
+		if (strcmp(get->targets.items[i].feed, d->name) == 0 ||
+			feed_definition_is_called(d, get->targets.items[i].feed))
 			return true;
 	return false;
 }
@@ -410,7 +346,7 @@ static int get_add_category(struct get *get, const char *category)
 		qsort(found, n, sizeof(*found), get_compare_groups);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		if (!get_has_target(get, found[i]))
-			r = get_add_target(get, found[i]->name, NULL, 0);
+			r = targets_add(&get->targets, found[i]->name, NULL, 0);
 	return r;
 }
 
@@ -421,158 +357,96 @@ static int get_expand_category(struct get *get)
 	static const char *const kinds[] = {"pods", "replicationcontrollers", "services",
 		"daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps",
 		"horizontalpodautoscalers.autoscaling", "cronjobs.batch", "jobs.batch"};
-	struct get_target target = get->targets[0];
+	struct target target = get->targets.items[0];
 	bool all = strcmp(target.feed, "all") == 0;
 	int r = 0;
 
-	if (get->n_targets != 1 || get_feeds(get, target.feed))
+	if (get->targets.n != 1 || get_feeds(get, target.feed))
 		return 0;
-	get->n_targets = 0;
+	get->targets.n = 0;
 	for (size_t i = 0; r == 0 && all && i < ARRAY_SIZE(kinds); i++)
 		if (get_feeds(get, kinds[i]))
-			r = get_add_target(get, kinds[i], NULL, 0);
+			r = targets_add(&get->targets, kinds[i], NULL, 0);
 	if (r == 0)
 		r = get_add_category(get, target.feed);
 	if (r < 0)
 		return r;
-	if (!get->n_targets && !all) { /* no category: the target is no feed */
-		get->targets[get->n_targets++] = target;
+	if (!get->targets.n && !all) { /* no category: the target is no feed */
+		get->targets.items[get->targets.n++] = target;
 		return 0;
 	}
 	if (target.n_names)
 		return err_say(ERR_SYNTAX, "'%s' stands for several kinds: a name needs one kind",
 			target.feed);
-	if (get->n_targets > 1)
+	if (get->targets.n > 1)
 		return get_check_one_feed(&get->args);
-	return get->n_targets ? 0
+	return get->targets.n ? 0
 			      : err_say(ERR_NO_FEED,
 					"'all' stands for pods, services, deployments and the "
 					"other kinds that run something, and none of them is "
 					"watched; name a feed ('kinf status' lists them)");
 }
 
-/* Waits for --at-least-rv. Returns below 0 after it printed an error. */
-static int get_wait(struct get *get)
-{
-	const char *feed = get->targets[0].feed;
-	uint64_t timeout_ns = get->args.timeout_ns == UNSET ? WAIT_DEFAULT : get->args.timeout_ns;
-	int r = wait_rv_in(get->kinf, feed, get->args.query.namespace_, get->args.at_least_rv,
-		proc_ms_until(proc_monotonic_ns() + timeout_ns));
-
-	if (r < 0)
-		(void)command_fail_feed(get->kinf, feed, r);
-	return r;
-}
-
-/* Opens the snapshot, after the wait of --at-least-rv, and finds the feeds. Returns below 0 after
- * it printed an error. */
+/* Opens the snapshot, after the wait of --at-least-rv, and finds the feeds. Returns the exit
+ * status. */
 static int get_open(struct get *get, const struct config_flags *flags)
 {
-	int r = command_open(flags, &get->kinf), waited = 0;
+	const struct get_args *args = &get->args;
+	const char *in = args->query.namespace_;
+	uint64_t timeout_ns = args->timeout_ns == UNSET ? WAIT_DEFAULT : args->timeout_ns;
+	int status = PROC_OK;
 
-	if (r < 0)
-		return r;
-	if (get->args.at_least_rv)
-		waited = get_wait(get);
-	if (waited < 0 && waited != KINF_TIMEOUT)
-		return waited;
-	r = command_snapshot(get->kinf, &get->snapshot);
-	if (r == 0)
-		r = command_go_to(get->kinf, get->snapshot, &get->when);
-	if (r < 0)
-		return r;
-	r = get_expand_category(get);
-	if (r < 0) {
-		(void)command_fail(r);
-		return r;
-	}
-	for (size_t i = 0; i < get->n_targets; i++) {
-		struct get_target *target = &get->targets[i];
+	if (command_open(flags, &get->view.kinf) < 0)
+		return PROC_FAILED;
+	if (args->at_least_rv) {
+		const char *feed = get->targets.items[0].feed;
+		int r = wait_rv_in(get->view.kinf, feed, in, args->at_least_rv,
+			proc_ms_until(proc_monotonic_ns() + timeout_ns));
 
-		r = command_first_feed(get->snapshot, target->feed, &target->info);
-		if (r < 0) {
-			(void)command_fail_feed(get->kinf, target->feed, r);
-			return r;
-		}
-		if (get->when.event)
-			continue; /* the past is never stale */
-		/* After a timeout the note gives the reason, for instance no reflector. */
-		r = command_note_state(get->snapshot, target->feed, get->args.query.namespace_,
-			waited < 0 ? 0 : get->args.max_stale_ns);
-		if (r < 0 && r != -ESTALE) /* -ESTALE has its note */
-			(void)command_fail_kinf(get->kinf);
 		if (r < 0)
+			status = command_fail_read(get->view.kinf, feed, r);
+		if (r < 0 && r != KINF_TIMEOUT)
+			return status;
+	}
+	if (command_view_open(&get->view, flags) < 0)
+		return PROC_FAILED;
+	int r = get_expand_category(get);
+	if (r < 0)
+		return command_fail(r) + (r == ERR_SYNTAX);
+	for (size_t i = 0; i < get->targets.n; i++) {
+		struct target *target = &get->targets.items[i];
+
+		r = command_first_feed(get->view.snapshot, target->feed, &target->info);
+		if (r < 0)
+			return command_fail_read(get->view.kinf, target->feed, r);
+		/* After a timeout the note gives the reason, for instance no reflector. */
+		r = command_note_state(
+			&get->view, target->feed, in, status == PROC_OK ? args->max_stale_ns : 0);
+		if (r != PROC_OK)
 			return r;
 	}
-	get->print.several = get->n_targets > 1;
-	get->print.namespaces = !get->args.query.namespace_;
-	return waited < 0 ? waited : 0;
+	get->print.several = get->targets.n > 1;
+	get->print.namespaces = !in;
+	return status;
 }
 
 static void get_release(struct get *get)
 {
 	print_release(&get->print);
-	kinf_snapshot_close(&get->snapshot);
-	kinf_close(&get->kinf);
+	command_view_release(&get->view);
 	query_args_release(&get->args.query);
-	free(get->targets);
+	targets_release(&get->targets);
 }
 
-/* Reads FEED/NAME..., the output of -o name: adjacent names of one feed are one target. */
-static int get_read_slashed(struct get *get, char **operands, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		char *slash = strchr(operands[i], '/');
-		struct get_target *last = get->n_targets ? &get->targets[get->n_targets - 1] : NULL;
-		int r = 0;
-
-		if (!slash)
-			return err_say(ERR_SYNTAX,
-				"'%s': write each as FEED/NAME, or 'FEED NAME...'", operands[i]);
-		*slash = '\0';
-		if (last && strcmp(last->feed, operands[i]) == 0)
-			last->n_names++;
-		else
-			r = get_add_target(get, operands[i], operands + i, 1);
-		if (r < 0)
-			return r;
-		operands[i] = slash + 1;
-	}
-	return 0;
-}
-
-/* Reads the operands. Refuses options without meaning for names or several feeds, as kubectl
- * does. */
-static int get_operands(struct get *get, char **operands, size_t n)
+/* Checks the options against the targets and each other, as kubectl does. */
+static int get_check(const struct get *get)
 {
 	const struct get_args *args = &get->args;
-	const struct query_args *query = &args->query;
-	const char *in = query->namespace_;
-	int r = 0;
 
-	if (strchr(operands[0], '/')) {
-		r = get_read_slashed(get, operands, n);
-	} else {
-		for (char *feed = operands[0], *end; r == 0 && feed; feed = end) {
-			end = strchr(feed, ',');
-			if (end)
-				*end++ = '\0';
-			if (!*feed && (end || feed != operands[0]))
-				return err_say(ERR_SYNTAX,
-					"the name of a feed is empty: write them as pods,services");
-			r = get_add_target(get, feed, operands + 1, n - 1);
-		}
-	}
-	if (r < 0)
-		return r;
-	bool names = get->targets[0].n_names;
-	if (names && (query->labels || query->fields || query->prefix || query->index.n ||
-			     args->limit || args->continue_token))
+	if (get->targets.items[0].n_names && (args->limit || args->continue_token))
 		return err_say(ERR_SYNTAX,
-			"names are given: -l, --field-selector, --index, --prefix, "
-			"--limit and --continue can't be used with them");
-	if (get->n_targets > 1)
-		r = get_check_one_feed(args);
+			"names are given: --limit and --continue can't be used with them");
+	int r = get->targets.n > 1 ? get_check_one_feed(args) : 0;
 	if (r < 0)
 		return r;
 	if (args->at && (args->at_least_rv || args->max_stale_ns))
@@ -581,67 +455,46 @@ static int get_operands(struct get *get, char **operands, size_t n)
 	if (args->timeout_ns != UNSET && !args->at_least_rv)
 		return err_say(ERR_SYNTAX,
 			"--timeout limits the wait of --at-least-rv, and nothing else waits");
-	for (size_t t = 0; t < get->n_targets; t++)
-		for (size_t i = 0; i < get->targets[t].n_names; i++) {
-			const char *name = get->targets[t].names[i], *end = strchr(name, '/');
-
-			if (!*name)
-				return err_say(ERR_SYNTAX, "a name is empty");
-			if (in && end &&
-				(strlen(in) != (size_t)(end - name) ||
-					strncmp(in, name, strlen(in)) != 0))
-				return err_say(
-					ERR_SYNTAX, "'%s' is not in the namespace '%s'", name, in);
-		}
-	return 0;
+	return args->at_least_rv ? command_check_rv(args->at_least_rv) : 0;
 }
 
 int command_get(int argc, char **argv)
 {
 	CLEANUP(get_release)
 	struct get get = {.args = {.timeout_ns = UNSET, .max_stale_ns = STALENESS_ANY}};
-	struct config_flags flags = {0};
 	struct kinf_query query;
-	int first;
-	const struct options_group groups[] = {
-		query_options(&get.args.query),
-		{"Options", get_options, ARRAY_SIZE(get_options), &get.args},
-		object_table_options(&get.print.object_table_args),
-		config_common_options(&flags),
+	struct command_line line = {
+		.options = {"kinf get", "FEED[,FEED...] [NAME...] | FEED/NAME... | all | CATEGORY",
+			"Prints objects of the cache, in the order of their keys. Tables are "
+			"kubectl's. With -w it prints changes also, as 'kinf watch' does."},
+		.groups = {query_options(&get.args.query),
+			{"Options", get_options, ARRAY_SIZE(get_options), &get.args},
+			object_table_options(&get.print.object_table_args)},
+		.takes = {1, SIZE_MAX, "which feed? 'kinf status' lists them"},
 	};
-	const struct options options = {"kinf get",
-		"FEED[,FEED...] [NAME...] | FEED/NAME... | all | CATEGORY",
-		"Prints objects of the cache, in the order of their keys. Tables are kubectl's. "
-		"With -w it prints changes also, as 'kinf watch' does.",
-		groups, ARRAY_SIZE(groups), false};
-	if (options_flag(&options, argc, argv, "watch") ||
-		options_flag(&options, argc, argv, "watch-only"))
+	if (command_has_flag(&line, argc, argv, "watch") ||
+		command_has_flag(&line, argc, argv, "watch-only"))
 		return command_watch(argc, argv);
-	int r = options_parse(&options, argc, argv, &first);
+	int r = command_parse(&line, argc, argv);
 
 	get.args.max_stale_ns = command_staleness(get.args.max_stale_ns);
-	if (r == 0 && first == argc)
-		r = options_bad(&options, "which feed? 'kinf status' lists them");
-	if (r != 0)
-		return command_usage(&options, r);
-	r = get_operands(&get, argv + first, (size_t)(argc - first));
 	if (r == 0)
-		r = query_from_args(&get.args.query, get.targets[0].feed, &query);
+		r = targets_read(&get.targets, line.operands, line.n, &get.args.query);
+	if (r == 0)
+		r = get_check(&get);
+	if (r == 0)
+		r = query_from_args(&get.args.query, &query);
 	if (r == 0)
 		r = print_choose(&get.print, get.args.output);
-	if (r == 0 && get.args.at_least_rv)
-		r = command_check_rv(get.args.at_least_rv);
 	if (r == 0)
-		r = command_read_at(get.args.at, &get.when);
-	if (r < 0)
-		return command_usage(&options, r);
+		r = command_read_at(get.args.at, &get.view.when);
+	if (r != 0)
+		return command_usage(&line, r);
 	query.limit = get.args.limit;
 	query.continue_token = get.args.continue_token;
-	get.args.explain |= flags.verbose > 0;
+	get.args.explain |= line.flags.verbose > 0;
 	get.print.managed_fields = get.args.managed_fields;
 	get.print.server_order = get.args.server_order;
-	r = get_open(&get, &flags);
-	if (r < 0)
-		return r == ERR_SYNTAX ? PROC_USAGE : PROC_FAILED;
-	return get_print(&get, &query);
+	r = get_open(&get, &line.flags);
+	return r != PROC_OK ? r : get_print(&get, &query);
 }

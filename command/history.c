@@ -35,19 +35,6 @@ static void history_put_time(struct buf *out, uint64_t time_ns)
 	buf_str(out, text);
 }
 
-/* Appends the common members of a change's JSON forms, and leaves the object open. */
-static void history_put_json(struct buf *out, const struct kinf_change *change)
-{
-	buf_printf(out, "{\"type\":\"%s\",\"event\":%" PRIu64 ",\"time\":\"", change->type,
-		change->event);
-	history_put_time(out, change->time_ns);
-	buf_str(out, "\",\"resourceVersion\":");
-	json_write_string(
-		BYTES(change->object.resource_version, change->object.resource_version_size), out);
-	if (change->final_state_unknown)
-		buf_str(out, ",\"finalStateUnknown\":true");
-}
-
 /* Reads the user that the import of an audit log has put into the version. On a live cluster anyone
  * may write such an annotation. */
 static int history_user(
@@ -82,28 +69,71 @@ static int history_put_author(struct buf *out, struct kinf_snapshot *snapshot,
 	return r < 0 ? r : buf_error(out);
 }
 
-/* Writes the author as a JSON member, if known. */
-static int history_put_json_author(
-	struct buf *out, struct kinf_snapshot *snapshot, const struct kinf_change *change)
+/* The context of a line about a change. */
+struct history_line {
+	struct kinf_snapshot *snapshot;
+	const char *feed, *resource;      /* FEED NULL: feed and key are not named */
+	const struct path *fields;        /* only changes of these and below; NULL: all */
+	const struct kinf_object *before; /* to compare it with; NULL: nothing is */
+};
+
+/* Appends CHANGE as a line of JSON. *RET_N: its changed fields. */
+static int history_put_json(struct buf *out, const struct history_line *line,
+	const struct kinf_change *change, size_t *ret_n)
 {
 	CLEANUP(buf_release) struct buf author = BUF_INIT;
+	const struct kinf_object *object = &change->object;
 	bool is_user;
-	int r = history_put_author(&author, snapshot, change, &is_user);
 
+	buf_printf(out, "{\"type\":\"%s\",\"event\":%" PRIu64 ",\"time\":\"", change->type,
+		change->event);
+	history_put_time(out, change->time_ns);
+	buf_str(out, "\",\"resourceVersion\":");
+	json_write_string(BYTES(object->resource_version, object->resource_version_size), out);
+	if (change->final_state_unknown)
+		buf_str(out, ",\"finalStateUnknown\":true");
+	if (line->feed) {
+		buf_str(out, ",\"feed\":");
+		json_write_string(bytes_str(line->feed), out);
+		buf_str(out, ",\"key\":");
+		json_write_string(BYTES(object->key, object->key_size), out);
+	}
+	int r = history_put_author(&author, line->snapshot, change, &is_user);
 	if (r == 0 && author.size) {
 		buf_str(out, is_user ? ",\"user\":" : ",\"managers\":");
 		json_write_string(buf_bytes(&author), out);
 	}
+	if (r == 0 && line->before) {
+		buf_str(out, ",\"changes\":");
+		r = fields_put_under(FIELDS_JSON, line->resource, line->fields, line->before,
+			object, out, ret_n);
+	}
+	buf_str(out, "}\n");
 	return r;
 }
 
-/* Reads the text of -o. Returns 0 or ERR_SYNTAX. */
-static int history_form(const char *output, bool *ret_json)
+/* Ends a line after RESULT; writes the lines out if there are many. */
+static int history_end_line(struct buf *out, struct kinf_snapshot *snapshot, int result)
 {
-	*ret_json = output && strcmp(output, "json") == 0;
-	if (!output || *ret_json || strcmp(output, "text") == 0)
-		return 0;
-	return err_say(ERR_SYNTAX, "output '%s': allowed are text and json", output);
+	int r = result < 0 ? result : buf_error(out);
+
+	if (r < 0 || out->size <= OUT_FULL)
+		return r;
+	r = snapshot_made(snapshot->snapshot, 0);
+	return r < 0 ? r : output_write(out);
+}
+
+static bool history_is_json(const char *output)
+{
+	return output && strcmp(output, "json") == 0;
+}
+
+/* Returns the CLOCK_REALTIME of AGO_NS before now; 0: there is no limit. */
+static uint64_t history_since(uint64_t ago_ns)
+{
+	uint64_t now_ns = proc_realtime_ns();
+
+	return ago_ns && ago_ns < now_ns ? now_ns - ago_ns : 0;
 }
 
 /* ---- one object --------------------------------------------------------- */
@@ -118,7 +148,7 @@ struct object_args {
 static const struct option_spec history_options[] = {
 	{'n', "namespace", OPTION_NAME, AT(namespace_), "NS",
 		"the object's namespace; NS/NAME names it also"},
-	{'o', "output", OPTION_TEXT, AT(output), "FORMAT",
+	{'o', "output", OPTION_WORD, AT(output), "FORMAT",
 		"text, or json (one version a line, with the old and new values of its fields)",
 		"text|json"},
 	{0, "since", OPTION_DURATION, AT(since_ns), "D",
@@ -131,8 +161,7 @@ static const struct option_spec history_options[] = {
 
 /* A walk over the versions of one object. */
 struct object_walk {
-	struct kinf *kinf;
-	struct kinf_snapshot *snapshot;
+	struct command_view view;
 	struct kinf_feed_info info;
 	const char *feed, *namespace_, *name;
 	bool json;
@@ -149,8 +178,7 @@ static void history_release(struct object_walk *walk)
 	free(walk->before);
 	free(walk->from);
 	buf_release(&walk->out);
-	kinf_snapshot_close(&walk->snapshot);
-	kinf_close(&walk->kinf);
+	command_view_release(&walk->view);
 }
 
 static int history_print_version(struct object_walk *walk, const struct kinf_change *change)
@@ -166,14 +194,12 @@ static int history_print_version(struct object_walk *walk, const struct kinf_cha
 	if (change->time_ns < walk->since_ns)
 		return 0;
 	if (walk->json) {
-		history_put_json(out, change);
-		r = history_put_json_author(out, walk->snapshot, change);
-		if (r == 0 && compare) {
-			buf_str(out, ",\"changes\":");
-			r = fields_put_under(FIELDS_JSON, walk->info.resource, walk->fields,
-				walk->before, object, out, &n);
-		}
-		buf_str(out, "}\n");
+		const struct history_line line = {.snapshot = walk->view.snapshot,
+			.resource = walk->info.resource,
+			.fields = walk->fields,
+			.before = compare ? walk->before : NULL};
+
+		r = history_put_json(out, &line, change, &n);
 		if (walk->fields && compare && !n)
 			out->size = begin;
 		return r;
@@ -187,7 +213,7 @@ static int history_print_version(struct object_walk *walk, const struct kinf_cha
 	size_t size = out->size;
 	buf_str(out, "  by ");
 	size_t named = out->size;
-	r = history_put_author(out, walk->snapshot, change, &is_user);
+	r = history_put_author(out, walk->view.snapshot, change, &is_user);
 	if (out->size == named)
 		out->size = size;
 	buf_byte(out, '\n');
@@ -204,48 +230,41 @@ static int history_print_version(struct object_walk *walk, const struct kinf_cha
 static int history_version(void *arg, const struct kinf_change *change)
 {
 	struct object_walk *walk = arg;
-	int r = history_print_version(walk, change);
+	int r = history_end_line(
+		&walk->out, walk->view.snapshot, history_print_version(walk, change));
 
-	if (r == 0)
-		r = buf_error(&walk->out);
-	if (r == 0 && walk->out.size > OUT_FULL)
-		r = snapshot_made(walk->snapshot->snapshot, 0);
-	if (r == 0 && walk->out.size > OUT_FULL)
-		r = output_write(&walk->out);
 	free(TAKE(walk->before));
 	if (r == 0 && strcmp(change->type, "DELETED") != 0)
 		r = kinf_object_copy(&change->object, &walk->before);
 	return r;
 }
 
-/* Opens the store for the object of the operands: FEED NAME, FEED NS/NAME or FEED/NAME; cuts them
- * in place. Returns PROC_OK, or the exit status after a printed error. */
-static int history_open(struct object_walk *walk, const struct options *options,
-	const struct config_flags *flags, char **operands, size_t n, const char *namespace_)
+/* Opens the store for the object of LINE: FEED NAME, FEED NS/NAME or FEED/NAME, cut in place.
+ * Returns PROC_OK, or the exit status after a printed error. */
+static int history_open(struct object_walk *walk, struct command_line *line, const char *namespace_)
 {
-	char *name = n == 2 ? operands[1] : n == 1 ? strchr(operands[0], '/') : NULL;
+	char *name = line->n == 2 ? line->operands[1] : strchr(line->operands[0], '/');
 
-	if (n == 1 && name)
+	if (line->n == 1 && name)
 		*name++ = '\0';
 	if (!name || !*name)
-		return command_usage(options, options_bad(options, "write a feed and a name"));
-	walk->feed = operands[0];
-	if (command_open(flags, &walk->kinf) < 0 ||
-		command_snapshot(walk->kinf, &walk->snapshot) < 0)
+		return command_usage(line, options_bad(&line->options, "write a feed and a name"));
+	walk->feed = line->operands[0];
+	if (command_view_open(&walk->view, &line->flags) < 0)
 		return PROC_FAILED;
-	int r = command_first_feed(walk->snapshot, walk->feed, &walk->info);
+	int r = command_first_feed(walk->view.snapshot, walk->feed, &walk->info);
 	if (r < 0)
-		return command_fail_feed(walk->kinf, walk->feed, r);
-	if (command_note_state(walk->snapshot, walk->feed, namespace_, 0) < 0)
-		return command_fail_kinf(walk->kinf);
+		return command_fail_read(walk->view.kinf, walk->feed, r);
+	r = command_note_state(&walk->view, walk->feed, namespace_, 0);
+	if (r != PROC_OK)
+		return r;
 	r = walk->info.namespaced ? command_cut_name(&name, &namespace_) : 0;
+	if (r == 0 && walk->info.namespaced && !namespace_)
+		r = options_bad(&line->options,
+			"%s have namespaces: write -n NAMESPACE, or NAMESPACE/%s",
+			walk->info.resource, name);
 	if (r < 0)
-		return command_usage(options, r);
-	if (walk->info.namespaced && !namespace_)
-		return command_usage(
-			options, options_bad(options,
-					 "%s have namespaces: write -n NAMESPACE, or NAMESPACE/%s",
-					 walk->info.resource, name));
+		return command_usage(line, r);
 	walk->namespace_ = walk->info.namespaced ? namespace_ : NULL;
 	walk->name = name;
 	return PROC_OK;
@@ -254,18 +273,11 @@ static int history_open(struct object_walk *walk, const struct options *options,
 /* Returns the exit status after the walk ended with RESULT. */
 static int history_end(struct object_walk *walk, int result)
 {
-	const char *in = walk->namespace_;
-
-	if (result == KINF_AGAIN)
-		return command_fail_again(walk->kinf, walk->snapshot, walk->feed, in);
-	if (result == KINF_NOT_FOUND) {
-		(void)fprintf(stderr, "Error: %s \"%s%s%s\" not found\n", walk->info.resource,
-			in ? in : "", in ? "/" : "", walk->name);
-		return PROC_FAILED;
-	}
-	if (result < 0)
-		return command_fail_kinf(walk->kinf);
-	result = snapshot_made(walk->snapshot->snapshot, 0);
+	if (result == KINF_NOT_FOUND)
+		return command_not_found(&walk->info, walk->namespace_, walk->name);
+	if (result != 0)
+		return command_fail_read(walk->view.kinf, walk->feed, result);
+	result = snapshot_made(walk->view.snapshot->snapshot, 0);
 	if (result == 0)
 		result = output_text(&walk->out);
 	return result < 0 ? command_fail(result) : PROC_OK;
@@ -276,35 +288,28 @@ int command_history(int argc, char **argv)
 	CLEANUP(history_release) struct object_walk walk = {.out = BUF_INIT};
 	CLEANUP(path_free) struct path *path = NULL;
 	struct object_args args = {0};
-	struct config_flags flags = {0};
-	int first;
-	const struct options_group groups[] = {
-		{"Options", history_options, ARRAY_SIZE(history_options), &args},
-		config_common_options(&flags),
+	struct command_line line = {
+		.options = {"kinf history", "FEED NAME | FEED/NAME",
+			"Prints the retained versions of an object, oldest first: when each was "
+			"recorded, and the fields that it changed. 'retention' in kinf.yaml says "
+			"how long they are kept."},
+		.groups = {{"Options", history_options, ARRAY_SIZE(history_options), &args}},
+		.takes = {1, 2, "write a feed and a name"},
 	};
-	const struct options options = {"kinf history", "FEED NAME | FEED/NAME",
-		"Prints the retained versions of an object, oldest first: when each was recorded, "
-		"and the fields that it changed. 'retention' in kinf.yaml says how long they are "
-		"kept.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	int r = command_parse(&line, argc, argv);
 
-	if (r == 0)
-		r = history_form(args.output, &walk.json);
 	if (r == 0 && args.fields)
 		r = path_parse(args.fields, &path);
 	if (r != 0)
-		return command_usage(&options, r);
-	uint64_t now_ns = proc_realtime_ns();
-	if (args.since_ns && args.since_ns < now_ns)
-		walk.since_ns = now_ns - args.since_ns;
+		return command_usage(&line, r);
+	walk.json = history_is_json(args.output);
+	walk.since_ns = history_since(args.since_ns);
 	walk.fields = path;
-	r = history_open(
-		&walk, &options, &flags, argv + first, (size_t)(argc - first), args.namespace_);
+	r = history_open(&walk, &line, args.namespace_);
 	if (r != PROC_OK)
 		return r;
-	return history_end(&walk, kinf_history(walk.snapshot, walk.feed, walk.namespace_, walk.name,
-					  history_version, &walk));
+	return history_end(&walk, kinf_history(walk.view.snapshot, walk.feed, walk.namespace_,
+					  walk.name, history_version, &walk));
 }
 
 /* ---- two versions ------------------------------------------------------- */
@@ -324,23 +329,22 @@ static int history_keep_two(void *arg, const struct kinf_change *change)
 	return r;
 }
 
-int history_diff(const struct options *options, const struct config_flags *flags, char **operands,
-	size_t n, const char *namespace_, uint64_t from)
+int history_diff(struct command_line *line, const char *namespace_, uint64_t from)
 {
 	CLEANUP(history_release) struct object_walk walk = {.out = BUF_INIT, .from_event = from};
 	size_t differences = 0;
-	int r = history_open(&walk, options, flags, operands, n, namespace_);
+	int r = history_open(&walk, line, namespace_);
 
 	if (r != PROC_OK)
 		return r;
-	if (from > kinf_snapshot_event(walk.snapshot)) {
+	if (from > kinf_snapshot_event(walk.view.snapshot)) {
 		(void)fprintf(stderr,
 			"Error: event %" PRIu64 " is not there yet; the newest is %" PRIu64 "\n",
-			from, kinf_snapshot_event(walk.snapshot));
+			from, kinf_snapshot_event(walk.view.snapshot));
 		return PROC_FAILED;
 	}
 	r = kinf_history(
-		walk.snapshot, walk.feed, walk.namespace_, walk.name, history_keep_two, &walk);
+		walk.view.snapshot, walk.feed, walk.namespace_, walk.name, history_keep_two, &walk);
 	if (r == 0 && !walk.from) {
 		(void)fprintf(stderr,
 			"Error: the first retained version of the object is event %" PRIu64
@@ -354,7 +358,7 @@ int history_diff(const struct options *options, const struct config_flags *flags
 	} else if (r == 0 && walk.before) {
 		r = fields_put(FIELDS_LINES, walk.info.resource, walk.from, walk.before, &walk.out,
 			&differences);
-		r = snapshot_made(walk.snapshot->snapshot, r);
+		r = snapshot_made(walk.view.snapshot->snapshot, r);
 		if (r < 0)
 			return command_fail(r);
 	}
@@ -377,15 +381,14 @@ static const struct option_spec log_options[] = {
 	{0, "from", OPTION_NUMBER, AT(from), "N", "from this event on"},
 	{0, "fields", OPTION_TEXT, AT(fields), "PATH",
 		"only changes of this field and of those below it, with their values"},
-	{'o', "output", OPTION_TEXT, AT(output), "FORMAT",
+	{'o', "output", OPTION_WORD, AT(output), "FORMAT",
 		"text, or json (one change a line, with the old and new values of its fields)",
 		"text|json"},
 };
 #undef AT
 
 struct log {
-	struct kinf *kinf;
-	struct kinf_snapshot *snapshot;
+	struct command_view view;
 	struct log_args args;
 	uint64_t since_ns;   /* CLOCK_REALTIME */
 	struct path *fields; /* NULL: all */
@@ -397,8 +400,7 @@ static void log_release(struct log *log)
 {
 	buf_release(&log->out);
 	path_free(&log->fields);
-	kinf_snapshot_close(&log->snapshot);
-	kinf_close(&log->kinf);
+	command_view_release(&log->view);
 }
 
 static bool log_shows(const struct log *log, const struct kinf_change *change)
@@ -427,17 +429,13 @@ static int log_change(void *arg, const struct snapshot_feed *feed, const struct 
 	if (!log_shows(log, change) || (under && !compare))
 		return 0;
 	if (log->json) {
-		history_put_json(out, change);
-		buf_str(out, ",\"feed\":");
-		json_write_string(bytes_str(name), out);
-		buf_str(out, ",\"key\":");
-		json_write_string(BYTES(object->key, object->key_size), out);
-		r = history_put_json_author(out, log->snapshot, change);
-		if (r == 0 && compare) {
-			buf_str(out, ",\"changes\":");
-			r = fields_put_under(FIELDS_JSON, resource, under, before, object, out, &n);
-		}
-		buf_str(out, "}\n");
+		const struct history_line line = {.snapshot = log->view.snapshot,
+			.feed = name,
+			.resource = resource,
+			.fields = under,
+			.before = compare ? before : NULL};
+
+		r = history_put_json(out, &line, change, &n);
 	} else {
 		history_put_time(out, change->time_ns);
 		buf_printf(out, " %" PRIu64 " %s %s ", change->event, change->type, name);
@@ -456,12 +454,7 @@ static int log_change(void *arg, const struct snapshot_feed *feed, const struct 
 	}
 	if (under && !n)
 		buf_truncate(out, begin);
-	if (r == 0)
-		r = buf_error(out);
-	if (r < 0 || out->size <= OUT_FULL)
-		return r;
-	r = snapshot_made(log->snapshot->snapshot, r);
-	return r < 0 ? r : output_write(out);
+	return history_end_line(out, log->view.snapshot, r);
 }
 
 /* Returns an event before the time SINCE_NS, from which the log is read; 0: its beginning. */
@@ -471,7 +464,7 @@ static uint64_t log_begin(const struct log *log)
 	/* Events may be recorded a little out of the order of their times. */
 	struct past then = {
 		.time_ns = log->since_ns > LOG_MARGIN_NS ? log->since_ns - LOG_MARGIN_NS : 0};
-	int r = then.time_ns ? kinf_snapshot_open(log->kinf, &snapshot) : NOT_FOUND;
+	int r = then.time_ns ? kinf_snapshot_open(log->view.kinf, &snapshot) : NOT_FOUND;
 
 	if (r == 0)
 		r = past_enter(snapshot, &then);
@@ -481,54 +474,44 @@ static uint64_t log_begin(const struct log *log)
 int command_log(int argc, char **argv)
 {
 	CLEANUP(log_release) struct log log = {.out = BUF_INIT};
-	struct config_flags flags = {0};
-	int first;
-	const struct options_group groups[] = {
-		{"Options", log_options, ARRAY_SIZE(log_options), &log.args},
-		config_common_options(&flags),
+	struct command_line line = {
+		.options = {"kinf log", "[FEED]",
+			"Prints the retained changes of a feed, or of all, one a line: when each "
+			"was recorded, its event number, and the fields that it changed. 'kinf "
+			"watch' prints those to come."},
+		.groups = {{"Options", log_options, ARRAY_SIZE(log_options), &log.args}},
+		.takes = {0, 1, "write one feed, or none for all"},
 	};
-	const struct options options = {"kinf log", "[FEED]",
-		"Prints the retained changes of a feed, or of all, one a line: when each was "
-		"recorded, its event number, and the fields that it changed. 'kinf watch' prints "
-		"those to come.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	int r = command_parse(&line, argc, argv);
 
-	if (r == 0 && argc - first > 1)
-		r = options_bad(&options, "write one feed, or none for all");
-	if (r == 0)
-		r = history_form(log.args.output, &log.json);
 	if (r == 0 && log.args.fields)
 		r = path_parse(log.args.fields, &log.fields);
 	if (r != 0)
-		return command_usage(&options, r);
-	const char *feed = first < argc ? argv[first] : NULL;
-	uint64_t now_ns = proc_realtime_ns();
-	if (log.args.since_ns && log.args.since_ns < now_ns)
-		log.since_ns = now_ns - log.args.since_ns;
-	if (command_open(&flags, &log.kinf) < 0 || command_snapshot(log.kinf, &log.snapshot) < 0)
+		return command_usage(&line, r);
+	const char *feed = line.n ? line.operands[0] : NULL;
+	log.json = history_is_json(log.args.output);
+	log.since_ns = history_since(log.args.since_ns);
+	if (command_view_open(&log.view, &line.flags) < 0)
 		return PROC_FAILED;
 	struct kinf_feed_info info = {.size = sizeof(info)};
-	if (!feed && command_first_feed(log.snapshot, NULL, &info) == 0 && !*info.full_name)
-		return command_fail_no_feeds(log.kinf);
-	if (command_note_state(log.snapshot, feed, log.args.namespace_, 0) < 0)
-		return feed ? command_fail_feed(log.kinf, feed, KINF_NO_FEED)
-			    : command_fail_kinf(log.kinf);
+	if (!feed && command_first_feed(log.view.snapshot, NULL, &info) == 0 && !*info.full_name)
+		return command_fail_read(log.view.kinf, NULL, KINF_NO_FEED);
+	r = command_note_state(&log.view, feed, log.args.namespace_, 0);
+	if (r != PROC_OK)
+		return r;
 	uint64_t from = log_begin(&log);
 	if (from < log.args.from)
 		from = log.args.from;
-	r = history_log(log.snapshot, feed, &from, SIZE_MAX, log_change, &log);
-	if (r == KINF_AGAIN)
-		return command_fail_again(log.kinf, log.snapshot, feed, log.args.namespace_);
-	if (r < 0)
-		return command_fail_kinf(log.kinf);
-	uint64_t begin = snapshot_horizon(log.snapshot->snapshot) + 1;
+	r = history_log(log.view.snapshot, feed, &from, SIZE_MAX, log_change, &log);
+	if (r != 0)
+		return command_fail_read(log.view.kinf, feed, r);
+	uint64_t begin = snapshot_horizon(log.view.snapshot->snapshot) + 1;
 	if (log.args.from && log.args.from < begin)
 		(void)fprintf(stderr,
 			"note: the changes before event %llu are no longer kept (a larger "
 			"'retention' in kinf.yaml keeps more)\n",
 			(unsigned long long)begin);
-	r = snapshot_made(log.snapshot->snapshot, 0);
+	r = snapshot_made(log.view.snapshot->snapshot, 0);
 	if (r == 0)
 		r = output_text(&log.out);
 	return r < 0 ? command_fail(r) : PROC_OK;

@@ -54,46 +54,32 @@ static int index_print(void *arg, const char *name, const char *paths, uint64_t 
 int command_index(int argc, char **argv)
 {
 	struct index_args args = {0};
-	struct config_flags flags = {0};
-	CLEANUP(kinf_close) struct kinf *kinf = NULL;
-	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
-	CLEANUP(buf_release) struct buf line = BUF_INIT;
-	struct past when;
-	bool begun = false;
-	int first;
-	const struct options_group groups[] = {
-		{"Options", index_options, ARRAY_SIZE(index_options), &args},
-		config_common_options(&flags),
+	CLEANUP(command_view_release) struct command_view view = {.kinf = NULL};
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	struct command_line line = {
+		.options = {"kinf index", "FEED [INDEX]",
+			"Prints the indexes of a feed, or the values of one: VALUE, a tab, COUNT."},
+		.groups = {{"Options", index_options, ARRAY_SIZE(index_options), &args}},
+		.takes = {1, 2, "write a feed, and the name of an index for its values"},
 	};
-	const struct options options = {"kinf index", "FEED [INDEX]",
-		"Prints the indexes of a feed, or the values of one: VALUE, a tab, COUNT.", groups,
-		ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	bool begun = false;
+	int r = command_parse(&line, argc, argv);
 
-	if (r == 0 && (argc - first < 1 || argc - first > 2))
-		r = options_bad(&options, "write a feed, and the name of an index for its values");
-	if (r == 0 && args.at && argc - first == 1)
-		r = options_bad(&options, "--at shows the values of one index: name it");
+	if (r == 0 && args.at && line.n == 1)
+		r = options_bad(&line.options, "--at shows the values of one index: name it");
 	if (r == 0)
-		r = command_read_at(args.at, &when);
+		r = command_read_at(args.at, &view.when);
 	if (r != 0)
-		return command_usage(&options, r);
-	if (command_open(&flags, &kinf) < 0 || command_snapshot(kinf, &snapshot) < 0 ||
-		command_go_to(kinf, snapshot, &when) < 0)
+		return command_usage(&line, r);
+	const char *feed = line.operands[0];
+	if (command_view_open(&view, &line.flags) < 0 ||
+		command_note_state(&view, feed, NULL, 0) != PROC_OK)
 		return PROC_FAILED;
-	const char *feed = argv[first];
-	r = when.event ? 0 : command_note_state(snapshot, feed, NULL, 0);
-	if (r < 0)
-		return command_fail_feed(kinf, feed, r);
-	r = argc - first == 1 ? kinf_index_list(snapshot, feed, index_print, &begun)
-			      : kinf_index_values(snapshot, feed, argv[first + 1], args.prefix,
-					index_print_value, &line);
-	if (r < 0)
-		return command_fail_feed(kinf, feed, r);
-	if (r == KINF_GONE)
-		return command_fail_kinf(kinf);
-	if (r == KINF_AGAIN)
-		return command_fail_again(kinf, snapshot, feed, NULL);
+	r = line.n == 1 ? kinf_index_list(view.snapshot, feed, index_print, &begun)
+			: kinf_index_values(view.snapshot, feed, line.operands[1], args.prefix,
+				  index_print_value, &text);
+	if (r != 0)
+		return command_fail_read(view.kinf, feed, r);
 	r = output_flush();
 	return r < 0 ? command_fail(r) : PROC_OK;
 }

@@ -309,19 +309,18 @@ int kubeconfig_write(const struct config *config, struct buf *out)
 
 int command_kubeconfig(int argc, char **argv)
 {
-	CLEANUP(config_flags_release) struct config_flags flags = {0};
 	CLEANUP(config_free) struct config *config = NULL;
 	CLEANUP(buf_release) struct buf out = BUF_SECRET;
-	const struct options_group groups[] = {config_common_options(&flags)};
-	const struct options options = {"kinf kubeconfig", "",
-		"Prints a kubeconfig for kinf-serve: kubectl --kubeconfig <(kinf kubeconfig) get "
-		"pods.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse_all(&options, argc, argv);
+	struct command_line line = {
+		.options = {"kinf kubeconfig", "",
+			"Prints a kubeconfig for kinf-serve: kubectl --kubeconfig <(kinf "
+			"kubeconfig) get pods."},
+	};
+	int r = command_parse(&line, argc, argv);
 
 	if (r != 0)
-		return command_usage(&options, r);
-	r = config_load(&flags, &config);
+		return command_usage(&line, r);
+	r = config_load(&line.flags, &config);
 	if (r == 0)
 		command_note(config);
 	if (r == 0)

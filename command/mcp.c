@@ -470,20 +470,17 @@ static int mcp_serve_http(struct mcp *mcp)
 
 int command_mcp(int argc, char **argv)
 {
-	struct config_flags flags = {0};
-	int first;
-	const struct options_group groups[] = {config_common_options(&flags)};
-	const struct options options = {"kinf mcp", "",
-		"Answers an assistant's questions about the cluster and its past: a server of the "
-		"Model Context Protocol on stdin and stdout. It reads the store alone.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	struct command_line line = {
+		.options = {"kinf mcp", "",
+			"Answers an assistant's questions about the cluster and its past: a server "
+			"of the Model Context Protocol on stdin and stdout. It reads the store "
+			"alone."},
+	};
+	int r = command_parse(&line, argc, argv);
 
-	if (r == 0 && first < argc)
-		r = options_bad(&options, "'%s': it takes no operands", argv[first]);
 	if (r != 0)
-		return command_usage(&options, r);
-	struct mcp mcp = {.flags = &flags, .out = BUF_INIT};
+		return command_usage(&line, r);
+	struct mcp mcp = {.flags = &line.flags, .out = BUF_INIT};
 
 	r = getenv("GATEWAY_INTERFACE") ? mcp_serve_http(&mcp) : mcp_serve(&mcp);
 	buf_release(&mcp.out);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinf status [-o json] [--check]: the work of a store and its daemons. */
+/* kinf status [-o json] [--check]: the work of a store and its daemons. kinf metrics: the same for
+ * Prometheus. */
 #include <stdio.h>
 #include <string.h>
 
 #include "command/command.h"
 #include "common/cleanup.h"
+#include "common/err.h"
 #include "common/output.h"
 #include "print/status/status.h"
 #include "reader/handle.h"
@@ -16,7 +18,7 @@ struct status_args {
 };
 
 static const struct option_spec status_options[] = {
-	{'o', "output", OPTION_TEXT, offsetof(struct status_args, output), "FORMAT", "text or json",
+	{'o', "output", OPTION_WORD, offsetof(struct status_args, output), "FORMAT", "text or json",
 		"text|json"},
 	{0, "check", OPTION_FLAG, offsetof(struct status_args, check), NULL,
 		"print one line, and exit with 1 unless both daemons work, and kinf-serve if it is "
@@ -85,65 +87,108 @@ static bool status_find_fault(
 	return true;
 }
 
-/* ---- the command -------------------------------------------------------- */
+/* ---- the commands ------------------------------------------------------- */
+
+int status_take(
+	const struct config_flags *flags, struct kinf **ret_kinf, struct store_status *ret_status)
+{
+	CLEANUP(config_free) struct config *config = NULL;
+	const char *directory;
+	int r = command_use_store(flags, &directory);
+
+	*ret_kinf = NULL;
+	if (r < 0)
+		return r;
+	/* A store named alone may be another one than the configuration's. */
+	if (!flags->store || flags->file)
+		err_ignore(config_load(flags, &config),
+			"the status is reported also without a configuration");
+	r = kinf_open_checked(directory, NULL, NULL, true, ret_kinf);
+	return *ret_kinf ? status_gather(*ret_kinf, config && config->serve.enabled, ret_status)
+			 : r;
+}
+
+/* Judges STATUS, after its parts were printed; GATHERED is status_take()'s result. Returns the exit
+ * status. */
+static int status_end(
+	const struct status_args *args, const struct store_status *status, int gathered)
+{
+	char fault[800] = "";
+	bool faulty = false;
+
+	/* A refused store has a status with the reason. */
+	if (gathered < 0 || (args->check && gathered > 0)) {
+		(void)fprintf(stderr, "Error: %s\n", status->error);
+		return PROC_FAILED;
+	}
+	if (!args->output || strcmp(args->output, "json") != 0)
+		faulty = status_find_fault(status, !args->check, (double)args->max_stale_ns / 1e9,
+			fault, sizeof(fault));
+	if (faulty)
+		(void)fprintf(
+			stderr, "Error: %s%s\n", args->check ? "" : "no feed is live: ", fault);
+	else if (args->check)
+		(void)printf("%zu feed%s live\n", status->n_feeds, status->n_feeds == 1 ? "" : "s");
+	return faulty ? PROC_FAILED : PROC_OK;
+}
 
 int command_status(int argc, char **argv)
 {
-	const char *directory;
 	struct status_args args = {.max_stale_ns = STALENESS_ANY};
-	struct config_flags flags = {0};
 	CLEANUP(kinf_close) struct kinf *kinf = NULL;
-	const struct options_group groups[] = {
-		{"Options", status_options, ARRAY_SIZE(status_options), &args},
-		config_common_options(&flags),
+	CLEANUP(status_release) struct store_status status = {.n_feeds = 0};
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	struct command_line line = {
+		.options = {"kinf status", "", "Prints processes, feeds, store sizes and readers."},
+		.groups = {{"Options", status_options, ARRAY_SIZE(status_options), &args}},
 	};
-	const struct options options = {"kinf status", "",
-		"Prints processes, feeds, store sizes and readers.", groups, ARRAY_SIZE(groups),
-		false};
-	int r = options_parse_all(&options, argc, argv);
+	int r = command_parse(&line, argc, argv);
 
 	args.max_stale_ns = command_staleness(args.max_stale_ns);
-	bool json = r == 0 && args.output && strcmp(args.output, "json") == 0;
-
-	if (r == 0 && args.output && !json && strcmp(args.output, "text") != 0)
-		r = options_bad(&options, "output '%s': allowed are text, json", args.output);
 	if (r == 0 && args.check && args.output)
-		r = options_bad(&options, "--check and --output exclude each other");
+		r = options_bad(&line.options, "--check and --output exclude each other");
 	if (r == 0 && args.max_stale_ns && !args.check)
-		r = options_bad(&options, "--max-staleness needs --check");
+		r = options_bad(&line.options, "--max-staleness needs --check");
 	if (r != 0)
-		return command_usage(&options, r);
-	r = command_use_store(&flags, &directory);
-	if (r < 0)
-		return command_fail(r);
-	r = kinf_open_checked(
-		directory, NULL, NULL, true, &kinf); /* the good part of a damaged copy is shown */
+		return command_usage(&line, r);
+	int gathered = status_take(&line.flags, &kinf, &status);
 	if (!kinf)
-		return command_fail(r);
-	CLEANUP(status_release) struct store_status status;
-	CLEANUP(buf_release) struct buf out = BUF_INIT;
-	int gathered = status_gather(kinf, command_has_serve(&flags), &status);
-	r = 0;
+		return command_fail(gathered);
 	if (!args.check)
-		r = json ? status_json(&status, &out) : status_text(&status, &out);
-	char fault[800];
-	bool faulty = gathered >= 0 && !json &&
-		      status_find_fault(&status, !args.check, (double)args.max_stale_ns / 1e9,
-			      fault, sizeof(fault));
-	if (args.check && gathered == 0 && !faulty)
-		buf_printf(
-			&out, "%zu feed%s live\n", status.n_feeds, status.n_feeds == 1 ? "" : "s");
+		r = args.output && strcmp(args.output, "json") == 0 ? status_json(&status, &out)
+								    : status_text(&status, &out);
+	if (r == 0)
+		r = output_text(&out);
+	return r < 0 ? command_fail(r) : status_end(&args, &status, gathered);
+}
+
+int command_metrics(int argc, char **argv)
+{
+	CLEANUP(kinf_close) struct kinf *kinf = NULL;
+	CLEANUP(status_release) struct store_status status = {.n_feeds = 0};
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+	struct command_line line = {
+		.options = {"kinf metrics", "",
+			"Prints the counters of the daemons, and the state of store, feeds, "
+			"readers and cursors, in Prometheus' text format, for instance for the "
+			"textfile collector of its node exporter. Works while the daemons run and "
+			"without them."},
+	};
+	int r = command_parse(&line, argc, argv);
+
+	if (r != 0)
+		return command_usage(&line, r);
+	int gathered = status_take(&line.flags, &kinf, &status);
+	if (!kinf)
+		return command_fail(gathered);
+	/* An unreadable store has metrics that say so. */
+	r = metrics_text(&status, false, &out);
 	if (r == 0)
 		r = output_text(&out);
 	if (r < 0)
 		return command_fail(r);
-	/* A refused store has a status with the reason. */
-	if (gathered < 0)
-		(void)fprintf(stderr, "Error: %s\n", status.error);
-	else if (args.check && gathered > 0)
-		(void)fprintf(stderr, "Error: %s\n", status.error);
-	else if (faulty)
-		(void)fprintf(
-			stderr, "Error: %s%s\n", args.check ? "" : "no feed is live: ", fault);
-	return gathered < 0 || faulty || (args.check && gathered > 0) ? PROC_FAILED : PROC_OK;
+	if (gathered >= 0 && !kinf->is_damaged)
+		return PROC_OK;
+	(void)fprintf(stderr, "Error: %s\n", status.error);
+	return PROC_FAILED;
 }

@@ -10,7 +10,6 @@
 
 #include "command/command.h"
 #include "common/cleanup.h"
-#include "common/err.h"
 #include "common/output.h"
 #include "common/proc.h"
 #include "print/status/status.h"
@@ -40,11 +39,11 @@ struct top_counts {
 };
 
 struct top {
-	const char *directory;
-	bool serve_configured;
+	const struct config_flags *flags;
 	uint64_t interval_ns;
-	struct kinf *kinf;
 	struct top_counts counts; /* of the page */
+	bool alive;               /* a daemon runs */
+	char error[600];          /* why the store can't be read; "": it can be */
 	struct buf page, screen;
 };
 
@@ -52,22 +51,6 @@ static void top_release(struct top *top)
 {
 	buf_release(&top->page);
 	buf_release(&top->screen);
-	kinf_close(&top->kinf);
-}
-
-/* Opens the store, or reopens it after its daemons or the store itself were replaced. Returns: 0;
- * an error; top->kinf has its sentence. */
-static int top_open_store(struct top *top)
-{
-	if (top->kinf && top->kinf->store) {
-		int r = home_reopen(store_home(top->kinf->store));
-
-		if (r == 0)
-			return 0;
-		err_ignore(r, "it is opened again");
-	}
-	kinf_close(&top->kinf);
-	return kinf_open_checked(top->directory, NULL, NULL, true, &top->kinf);
 }
 
 /* Appends the rates since the page before, if the counters are those of one reflector. */
@@ -92,23 +75,21 @@ static void top_put_rates(struct top *top, const struct store_status *status)
 	buf_str(&top->page, "/s read\n");
 }
 
-/* Appends the status and the rates to the page. *RET_ALIVE: a daemon runs. *RET_ERROR: the reason
- * if the store can't be read. Returns: 0, -ENOMEM. */
-static int top_take(struct top *top, bool *ret_alive, char *ret_error, size_t size)
+/* Appends the status and the rates to the page. Opens the store each time: its daemons, or itself,
+ * may have been replaced. */
+static int top_take(struct top *top)
 {
+	CLEANUP(kinf_close) struct kinf *kinf = NULL;
 	CLEANUP(status_release) struct store_status status = {.n_feeds = 0};
-	int r = top_open_store(top);
+	int gathered = status_take(top->flags, &kinf, &status);
 
-	if (!top->kinf)
-		return r;
-	int gathered = status_gather(top->kinf, top->serve_configured, &status);
-	bool damaged = top->kinf->is_damaged;
-	if (gathered < 0 && top->kinf->store)
-		kinf_close(&top->kinf); /* the next look opens it again */
-	*ret_alive = false;
+	if (!kinf)
+		return gathered;
+	top->alive = false;
 	for (size_t i = 0; i < status.n_processes; i++)
-		*ret_alive |= status.processes[i].alive;
-	(void)snprintf(ret_error, size, "%s", gathered < 0 || damaged ? status.error : "");
+		top->alive |= status.processes[i].alive;
+	(void)snprintf(top->error, sizeof(top->error), "%s",
+		gathered < 0 || kinf->is_damaged ? status.error : "");
 	top_put_rates(top, &status);
 	return status_text(&status, &top->page);
 }
@@ -122,23 +103,21 @@ static void top_pause(uint64_t ns)
 
 static int top_once(struct top *top)
 {
-	char error[sizeof(((struct store_status *)0)->error)];
-	bool alive;
-	int r = top_take(top, &alive, error, sizeof(error));
+	int r = top_take(top);
 
 	/* There are no rates while no daemon works. */
-	if (r == 0 && alive) {
+	if (r == 0 && top->alive) {
 		top_pause(top->interval_ns);
 		buf_reset(&top->page);
-		r = top_take(top, &alive, error, sizeof(error));
+		r = top_take(top);
 	}
 	if (r == 0)
 		r = output_text(&top->page);
 	if (r < 0)
 		return command_fail(r);
-	if (!*error)
+	if (!*top->error)
 		return PROC_OK;
-	(void)fprintf(stderr, "Error: %s\n", error);
+	(void)fprintf(stderr, "Error: %s\n", top->error);
 	return PROC_FAILED;
 }
 
@@ -159,10 +138,9 @@ static struct bytes top_clip(struct bytes text, size_t width)
 static int top_draw(struct top *top)
 {
 	struct winsize size = {0};
-	char error[sizeof(((struct store_status *)0)->error)], clock[32] = "";
+	char clock[32] = "";
 	struct tm parts;
 	time_t now = time(NULL);
-	bool alive;
 
 	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
 	if (!size.ws_row || !size.ws_col) /* a serial console */
@@ -172,7 +150,7 @@ static int top_draw(struct top *top)
 	buf_reset(&top->page);
 	buf_printf(&top->page, "kinf top %s  every %gs, Ctrl-C ends it\n", clock,
 		(double)top->interval_ns / 1e9);
-	int r = top_take(top, &alive, error, sizeof(error));
+	int r = top_take(top);
 	const char *next = (const char *)top->page.data, *end = next + top->page.size;
 	buf_str(&top->screen, "\033[H");
 	for (unsigned line = 0; r == 0 && next < end && line + 1 < size.ws_row; line++) {
@@ -203,31 +181,24 @@ static int top_live(struct top *top)
 
 int command_top(int argc, char **argv)
 {
-	const char *directory;
 	CLEANUP(top_release) struct top top = {.page = BUF_INIT, .screen = BUF_INIT};
 	struct top_args args = {0};
-	struct config_flags flags = {0};
-	const struct options_group groups[] = {
-		{"Options", top_options, ARRAY_SIZE(top_options), &args},
-		config_common_options(&flags),
+	struct command_line line = {
+		.options = {"kinf top", "",
+			"Shows the status with its rates, and refreshes it until Ctrl-C is "
+			"pressed. Without a terminal prints them once. Programs read 'kinf status "
+			"-o json'."},
+		.groups = {{"Options", top_options, ARRAY_SIZE(top_options), &args}},
 	};
-	const struct options options = {"kinf top", "",
-		"Shows the status with its rates, and refreshes it until Ctrl-C is pressed. "
-		"Without a terminal prints them once. Programs read 'kinf status -o json'.",
-		groups, ARRAY_SIZE(groups), false};
 	const char *terminal = getenv("TERM");
-	int r = options_parse_all(&options, argc, argv);
+	int r = command_parse(&line, argc, argv);
 
 	if (r == 0 && args.interval_ns &&
 		(args.interval_ns < INTERVAL_MIN || args.interval_ns > INTERVAL_MAX))
-		r = options_bad(&options, "--interval: from 100ms to 1h");
+		r = options_bad(&line.options, "--interval: from 100ms to 1h");
 	if (r != 0)
-		return command_usage(&options, r);
-	r = command_use_store(&flags, &directory);
-	if (r < 0)
-		return command_fail(r);
-	top.directory = directory;
-	top.serve_configured = command_has_serve(&flags);
+		return command_usage(&line, r);
+	top.flags = &line.flags;
 	bool once = args.once || !isatty(STDOUT_FILENO) || !terminal || !*terminal ||
 		    strcmp(terminal, "dumb") == 0;
 	top.interval_ns = args.interval_ns ? args.interval_ns : once ? SECOND_NS : 2 * SECOND_NS;

@@ -32,31 +32,27 @@ int command_verify(int argc, char **argv)
 {
 	const char *directory;
 	struct verify_args args = {0};
-	struct config_flags flags = {0};
 	struct verify_report report;
 	struct ticker ticker = {.what = "verifying"};
-	int first;
-	const struct options_group groups[] = {
-		{"Options", verify_options, ARRAY_SIZE(verify_options), &args},
-		config_common_options(&flags),
+	struct command_line line = {
+		.options = {"kinf verify", "[FEED]",
+			"Cross-checks journal, index and events. Prints one line per fault, and "
+			"then "
+			"exits with 1. Works while the daemons run, without them, and on a copy; "
+			"writes nothing."},
+		.groups = {{"Options", verify_options, ARRAY_SIZE(verify_options), &args}},
+		.takes = {0, 1, "write at most one feed"},
 	};
-	const struct options options = {"kinf verify", "[FEED]",
-		"Cross-checks journal, index and events. Prints one line per fault, and "
-		"then exits with 1. Works while the daemons run, without them, and on a copy; "
-		"writes nothing.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	int r = command_parse(&line, argc, argv);
 
-	if (r == 0 && argc - first > 1)
-		r = options_bad(&options, "write at most one feed");
 	if (r != 0)
-		return command_usage(&options, r);
-	r = command_use_store(&flags, &directory);
+		return command_usage(&line, r);
+	r = command_use_store(&line.flags, &directory);
 	if (r < 0)
 		return command_fail(r);
 	const struct verify_options how = {.deep = args.deep,
 		.salvage = true,
-		.feed = argc > first ? argv[first] : NULL,
+		.feed = line.n ? line.operands[0] : NULL,
 		.fault = verify_print_fault,
 		.progress = verify_show,
 		.arg = &ticker};

@@ -169,41 +169,38 @@ static int wait_timed_out(struct waiting *waiting, const char *condition)
 int command_wait(int argc, char **argv)
 {
 	struct wait_args args = {.condition = "synced", .timeout_ns = NEVER};
-	struct config_flags flags = {0};
 	struct waiting waiting = {0};
-	int first, status;
-	const struct options_group groups[] = {
-		{"Options", wait_options, ARRAY_SIZE(wait_options), &args},
-		config_common_options(&flags),
+	struct command_line line = {
+		.options = {"kinf wait", "FEED", "Waits until a condition holds."},
+		.groups = {{"Options", wait_options, ARRAY_SIZE(wait_options), &args}},
+		.takes = {1, 1, "write one feed"},
 	};
-	const struct options options = {"kinf wait", "FEED", "Waits until a condition holds.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	int r = command_parse(&line, argc, argv);
 	const char *condition = args.condition;
 
-	if (r == 0 && argc - first != 1)
-		r = options_bad(&options, "write one feed");
-	if (r == 0 && strchr(argv[first], ','))
-		r = options_bad(&options, "'%s': wait for one feed at a time", argv[first]);
-	const char *slash = r == 0 ? strchr(argv[first], '/') : NULL;
+	if (r == 0 && strchr(line.operands[0], ','))
+		r = options_bad(
+			&line.options, "'%s': wait for one feed at a time", line.operands[0]);
+	const char *slash = r == 0 ? strchr(line.operands[0], '/') : NULL;
 	if (slash)
-		r = options_bad(&options,
+		r = options_bad(&line.options,
 			"'%s': wait for a feed; for one object write %.*s --for "
 			"object=NAMESPACE/%s",
-			argv[first], (int)(slash - argv[first]), argv[first], slash + 1);
+			line.operands[0], (int)(slash - line.operands[0]), line.operands[0],
+			slash + 1);
 	if (r == 0 && strcmp(condition, "synced") != 0 && strcmp(condition, "live") != 0 &&
 		(strncmp(condition, "rv=", 3) != 0 || !condition[3]) &&
 		(strncmp(condition, "object=", 7) != 0 || !condition[7]))
-		r = options_bad(&options,
+		r = options_bad(&line.options,
 			"--for '%s': allowed are synced, live, rv=N and object=NS/NAME", condition);
 	if (r == 0 && strncmp(condition, "rv=", 3) == 0)
 		r = command_check_rv(condition + 3);
 	if (r != 0)
-		return command_usage(&options, r);
+		return command_usage(&line, r);
 	uint64_t now = proc_monotonic_ns();
 	uint64_t end_ns = args.timeout_ns < NEVER - now ? now + args.timeout_ns : NEVER;
-	waiting.feed = argv[first];
-	if (command_open_until(&flags, end_ns, &waiting.kinf) < 0)
+	waiting.feed = line.operands[0];
+	if (command_open_until(&line.flags, end_ns, &waiting.kinf) < 0)
 		return PROC_FAILED;
 	for (;;) {
 		static const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
@@ -217,9 +214,9 @@ int command_wait(int argc, char **argv)
 			wait_note_missing(&waiting);
 		(void)nanosleep(&pause, NULL);
 	}
-	status = r > 0    ? PROC_OK
-		 : r == 0 ? wait_timed_out(&waiting, condition)
-			  : command_fail_feed(waiting.kinf, waiting.feed, r);
+	int status = r > 0    ? PROC_OK
+		     : r == 0 ? wait_timed_out(&waiting, condition)
+			      : command_fail_read(waiting.kinf, waiting.feed, r);
 	kinf_snapshot_close(&waiting.snapshot);
 	kinf_close(&waiting.kinf);
 	return status;

@@ -133,11 +133,11 @@ static int watch_find_feeds(struct watching *w)
 	w->feeds_ns = proc_monotonic_ns();
 	if (w->described)
 		return 0;
-	err_ignore(command_note_state(snapshot, w->feed, w->args.query.namespace_, 0),
-		"following reports the fault");
 	r = command_first_feed(snapshot, w->feed, &info);
 	if (r < 0)
 		return r;
+	(void)command_note_state(&(struct command_view){.kinf = w->kinf, .snapshot = snapshot},
+		w->feed, w->args.query.namespace_, 0);
 	r = watch_print_begin(&w->print, snapshot, &info, !w->args.query.namespace_);
 	w->described = r == 0;
 	return r;
@@ -469,38 +469,35 @@ int command_watch(int argc, char **argv)
 {
 	CLEANUP(watch_release)
 	struct watching w = {.args = {.count = UINT64_MAX}, .out = {.signals = -1}};
-	struct config_flags flags = {0};
 	struct kinf_query query;
-	int first;
-	const struct options_group groups[] = {
-		query_options(&w.args.query),
-		{"Options", watch_options, ARRAY_SIZE(watch_options), &w.args},
-		object_table_options(&w.print.object_table_args),
-		config_common_options(&flags),
+	struct command_line line = {
+		.options = {"kinf watch", "FEED [NAME] | FEED/NAME",
+			"Prints the objects that exist, then every change. With -o json one object "
+			"a line: SYNC marks the end of the initial state, LAPPED the beginning of "
+			"a new one."},
+		.groups = {query_options(&w.args.query),
+			{"Options", watch_options, ARRAY_SIZE(watch_options), &w.args},
+			object_table_options(&w.print.object_table_args)},
+		.takes = {1, 2, "write one feed; 'kinf status' lists them"},
 	};
-	const struct options options = {"kinf watch", "FEED [NAME] | FEED/NAME",
-		"Prints the objects that exist, then every change. With -o json one object a line: "
-		"SYNC marks the end of the initial state, LAPPED the beginning of a new one.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	int r = command_parse(&line, argc, argv);
 
-	if (r == 0 && argc - first != 1 && argc - first != 2)
-		r = options_bad(&options, "write one feed; 'kinf status' lists them");
 	if (r == 0)
-		r = watch_operands(&w, argv[first], argc - first == 2 ? argv[first + 1] : NULL);
-	if (r != 0)
-		return command_usage(&options, r);
-	r = query_from_args(&w.args.query, w.feed, &query);
+		r = watch_operands(&w, line.operands[0], line.n == 2 ? line.operands[1] : NULL);
+	if (r == 0)
+		r = query_from_args(&w.args.query, &query);
 	if (r == 0)
 		r = watch_print_choose(&w.print, w.args.output);
+	if (r == 0)
+		query.feed = w.feed;
 	if (r == 0)
 		r = filter_init(&w.filter, &query);
 	if (r == 0 && w.args.cursor)
 		r = cursor_check_name(w.args.cursor);
 	w.print.types = w.args.types;
-	if (r < 0)
-		return command_usage(&options, r);
-	if (command_open(&flags, &w.kinf) < 0)
+	if (r != 0)
+		return command_usage(&line, r);
+	if (command_open(&line.flags, &w.kinf) < 0)
 		return PROC_FAILED;
 	w.store = w.kinf->store;
 	r = watch_writer_init(&w.out);
@@ -513,5 +510,5 @@ int command_watch(int argc, char **argv)
 	if (r == -EPIPE || r == -EINTR) /* the consumer is gone: nothing to say */
 		return PROC_FAILED;
 	(void)kinf_result(w.kinf, r);
-	return command_fail_feed(w.kinf, w.feed, r);
+	return command_fail_read(w.kinf, w.feed, r);
 }

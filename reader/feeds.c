@@ -399,15 +399,24 @@ void feed_explain_unlisted(struct kinf_snapshot *snapshot, const struct snapshot
 {
 	CLEANUP(status_view_release) struct status_view view = {.moving = false};
 	struct kinf_feed_info info;
-	char text[640];
+	char text[1088], remedy[320] = "start it with 'kinf run'", done[48] = "";
 	int r = status_view_take(snapshot, &view);
 
 	err_ignore(r, "the caller says it in general words");
 	if (r < 0)
 		return;
 	feed_status(snapshot, &view, feed, &info);
-	(void)snprintf(text, sizeof(text), "%s: never listed so far, it is %s%s%s", info.full_name,
-		info.state, *info.last_error ? ": " : "", info.last_error);
+	if (strcmp(info.state, "listing") == 0)
+		(void)snprintf(done, sizeof(done), " (%" PRIu64 " objects so far)", info.list_done);
+	bool is_forbidden = strcmp(info.state, "forbidden") == 0;
+	if (strcmp(info.state, "offline") != 0)
+		(void)snprintf(remedy, sizeof(remedy),
+			is_forbidden ? "grant the account of the daemons 'list' and 'watch' of %s"
+				     : "wait with 'kinf wait %s'",
+			is_forbidden ? info.resource : info.full_name);
+	(void)snprintf(text, sizeof(text), "%s%s%s: never listed so far, it is %s%s%s%s; %s",
+		info.full_name, *info.namespace_ ? " in " : "", info.namespace_, info.state, done,
+		*info.last_error ? ": " : "", info.last_error, remedy);
 	kinf_say_unlisted(snapshot->kinf, text);
 }
 

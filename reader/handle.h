@@ -132,11 +132,6 @@ int key_join(
  * list. */
 const char *list_advice(struct kinf_listing *list);
 
-/* After kinf_list_next() has returned KINF_CORRUPT: returns true if only one object could not be
- * read, sets *RET_KEY to its key, borrowed as an object's is, and the list goes on. Else the list
- * has ended with the error. */
-bool list_passed_over(const struct kinf_listing *list, struct bytes *ret_key);
-
 /* Gives each retained change of the feeds of FEED (NULL: of all) from event *FROM on, in the order
  * of events, with the version before it (NULL: there was none; always for a feed's first list). A
  * result of FN other than 0 ends the walk and is returned; so does AGAIN after LIMIT records of the

@@ -35,7 +35,6 @@ struct kinf_listing {
 	uint64_t left;         /* of the limit; UINT64_MAX: none */
 	bool ended;
 	bool passed;             /* the last error is of one object: the list goes on after it */
-	struct bytes key;        /* of that object */
 	struct err_kept damaged; /* the first unsortable object; code 0: none */
 	struct query_place last; /* of the object given last, and the list's state */
 	struct buf token;
@@ -262,7 +261,6 @@ static int list_next_by_key(struct kinf_listing *list, struct record *ret_record
 		if (r == FOUND)
 			r = plan_matches(&list->plan, &list->query, ret_record, !entry.object);
 		list->passed = r == ERR_CORRUPT;
-		list->key = key;
 		if (r != NOT_FOUND)
 			return r;
 	}
@@ -348,7 +346,6 @@ int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_object)
 				list->feeds[item->feed].definition.id, item->key, &item->entry,
 				&record);
 			list->passed = r == ERR_CORRUPT;
-			list->key = item->key;
 		}
 	}
 	if (r == END && list->damaged.code) { /* said once */
@@ -373,14 +370,6 @@ int kinf_list_next(struct kinf_listing *list, struct kinf_object *ret_object)
 	list->given++;
 	object_from_record(&record, ret_object);
 	return FOUND;
-}
-
-bool list_passed_over(const struct kinf_listing *list, struct bytes *ret_key)
-{
-	CHECK_OBJ(list, KINF_LIST_MAGIC);
-	if (list->passed)
-		*ret_key = list->key;
-	return list->passed;
 }
 
 const char *kinf_list_continue(struct kinf_listing *list)

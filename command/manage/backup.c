@@ -133,31 +133,28 @@ int command_backup(int argc, char **argv)
 	CLEANUP(backup_release) struct backup backup = BACKUP_INIT("copying");
 	CLEANUP(kinf_close) struct kinf *kinf = NULL;
 	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
-	struct config_flags flags = {0};
-	int first;
-	const struct options_group groups[] = {config_common_options(&flags)};
-	const struct options options = {"kinf backup", "FILE|DIR|-",
-		"Writes a consistent, compacted copy of the store, also while its daemons run: a "
-		"tar FILE, a DIR (with a slash at its end, or an empty one that exists), or a tar "
-		"on standard output. 'kinf restore' reads it. A DIR is a store by itself. Cursors "
-		"are not copied.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	struct command_line line = {
+		.options = {"kinf backup", "FILE|DIR|-",
+			"Writes a consistent, compacted copy of the store, also while its daemons "
+			"run: a tar FILE, a DIR (with a slash at its end, or an empty one that "
+			"exists), or a tar on standard output. 'kinf restore' reads it. A DIR is a "
+			"store by itself. Cursors are not copied."},
+		.takes = {1, 1, "write one file or directory, or - for standard output"},
+	};
+	int r = command_parse(&line, argc, argv);
 
-	if (r == 0 && (argc - first != 1 || !*argv[first]))
-		r = options_bad(&options, "write one file or directory, or - for standard output");
-	if (r == 0 && strcmp(argv[first], "-") == 0 && isatty(STDOUT_FILENO))
-		r = options_bad(&options,
+	if (r == 0 && strcmp(line.operands[0], "-") == 0 && isatty(STDOUT_FILENO))
+		r = options_bad(&line.options,
 			"a tar is not written to a terminal: name a file, or redirect it");
 	if (r != 0)
-		return command_usage(&options, r);
-	if (command_open(&flags, &kinf) < 0)
+		return command_usage(&line, r);
+	if (command_open(&line.flags, &kinf) < 0)
 		return PROC_FAILED;
 	r = backup_open_snapshot(kinf, &snapshot);
 	if (r == 0)
 		backup.signals = r = signals_open();
 	if (r >= 0)
-		r = backup_make(&backup, snapshot, argv[first]);
+		r = backup_make(&backup, snapshot, line.operands[0]);
 	ticker_clear(&backup.ticker);
 	return r < 0 ? command_fail(r) : PROC_OK;
 }

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/daemon/parent.h"
 #include "common/daemon/signals.h"
@@ -153,36 +154,28 @@ int children_start_due(struct children *children)
 
 static void children_describe_end(int status, char *text, size_t size)
 {
+	static const char refused[] = "can't run with this configuration, or on this machine as it "
+				      "is (its message is above)";
+	static const struct {
+		int code;
+		const char *text;
+	} ends[] = {{PROC_OK, "ended"}, {PROC_CONFIG, refused}, {PROC_USAGE, refused},
+		{PROC_IN_USE, "runs already (its message is above)"},
+		{PROC_INTERNAL, "found damaged data or a fault of its own"},
+		{PROC_TEMPORARY, "can't run just now"},
+		{CHILD_NOT_EXECUTED, "could not be executed"}};
+
 	if (WIFSIGNALED(status)) {
 		(void)snprintf(text, size, "killed by signal %d (%s)", WTERMSIG(status),
 			strsignal(WTERMSIG(status)));
 		return;
 	}
-	switch (WEXITSTATUS(status)) {
-	case PROC_OK:
-		(void)snprintf(text, size, "ended");
-		break;
-	case PROC_CONFIG:
-	case PROC_USAGE:
-		(void)snprintf(text, size,
-			"can't run with this configuration, or on this machine as it is (its "
-			"message is above)");
-		break;
-	case PROC_IN_USE:
-		(void)snprintf(text, size, "runs already (its message is above)");
-		break;
-	case PROC_INTERNAL:
-		(void)snprintf(text, size, "found damaged data or a fault of its own");
-		break;
-	case PROC_TEMPORARY:
-		(void)snprintf(text, size, "can't run just now");
-		break;
-	case CHILD_NOT_EXECUTED:
-		(void)snprintf(text, size, "could not be executed");
-		break;
-	default:
-		(void)snprintf(text, size, "exit status %d", WEXITSTATUS(status));
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (WEXITSTATUS(status) == ends[i].code) {
+			(void)snprintf(text, size, "%s", ends[i].text);
+			return;
+		}
+	(void)snprintf(text, size, "exit status %d", WEXITSTATUS(status));
 }
 
 /* Plans the next start, later each time unless the last run was long. A daemon without its role is

@@ -107,16 +107,11 @@ static int compact_journal(struct compact *compact)
 
 /* ---- both --------------------------------------------------------------- */
 
-static int compact_directory(const struct compact *compact, enum home_role role)
-{
-	return role == HOME_REFLECTOR ? home_journal_fd(compact->home)
-				      : home_index_fd(compact->home);
-}
-
 /* Returns the length of the database in use: its disk space includes preallocated blocks. */
-static double compact_mib(const struct compact *compact, enum home_role role)
+static uint64_t compact_size(const struct compact *compact, enum home_role role)
 {
-	int fd = compact_directory(compact, role);
+	int fd = role == HOME_REFLECTOR ? home_journal_fd(compact->home)
+					: home_index_fd(compact->home);
 	char path[64];
 	uint32_t number;
 	struct stat st = {.st_size = 0};
@@ -126,18 +121,7 @@ static double compact_mib(const struct compact *compact, enum home_role role)
 	if (r != FOUND)
 		return 0;
 	(void)snprintf(path, sizeof(path), "gen-%" PRIu32 "/data.mdb", number);
-	return fstatat(fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (double)st.st_size / 1048576 : 0;
-}
-
-/* Returns the disk space of the database in use. */
-static uint64_t compact_size(const struct compact *compact, enum home_role role)
-{
-	int fd = compact_directory(compact, role);
-	uint32_t number;
-	int r = fd < 0 ? NOT_FOUND : generation_current(fd, &number);
-
-	err_ignore(r, "the compaction reports the fault");
-	return r == FOUND ? generation_bytes_on_disk(fd, number) : 0;
+	return fstatat(fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (uint64_t)st.st_size : 0;
 }
 
 static void compact_note_room(const struct compact *compact)
@@ -181,7 +165,7 @@ static int compact_database(struct compact *compact, enum home_role role)
 {
 	static const char *const names[] = {"journal", "index"};
 	static const char *const work[] = {"compacting the journal", "compacting the index"};
-	double before = compact_mib(compact, role);
+	double before = (double)compact_size(compact, role) / 1048576;
 	char text[CONTROL_SIZE];
 
 	compact->ticker.what = work[role];
@@ -192,7 +176,7 @@ static int compact_database(struct compact *compact, enum home_role role)
 	ticker_clear(&compact->ticker);
 	if (r != 0)
 		return r;
-	double after = compact_mib(compact, role);
+	double after = (double)compact_size(compact, role) / 1048576;
 	(void)printf("%s: %.1f MiB, before %.1f MiB%s\n", names[role], after, before,
 		after > before ? " (its daemon has allocated some of it ahead)" : "");
 	return 0;
@@ -201,19 +185,18 @@ static int compact_database(struct compact *compact, enum home_role role)
 int command_compact(int argc, char **argv)
 {
 	CLEANUP(home_close) struct home *home = NULL;
-	struct config_flags flags = {0};
-	const struct options_group groups[] = {config_common_options(&flags)};
-	const struct options options = {"kinf compact", "",
-		"Replaces journal and index by copies that hold nothing else than what can be "
-		"read: they are as small as can be, and the values of removed feeds and trimmed "
-		"versions are gone from the files. Works while the daemons run, and without them. "
-		"Nothing is listed again, and no follower begins again.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse_all(&options, argc, argv);
+	struct command_line line = {
+		.options = {"kinf compact", "",
+			"Replaces journal and index by copies that hold nothing else than what can "
+			"be read: they are as small as can be, and the values of removed feeds and "
+			"trimmed versions are gone from the files. Works while the daemons run, "
+			"and without them. Nothing is listed again, and no follower begins again."},
+	};
+	int r = command_parse(&line, argc, argv);
 
 	if (r != 0)
-		return command_usage(&options, r);
-	r = maintenance_open(&flags, &home);
+		return command_usage(&line, r);
+	r = maintenance_open(&line.flags, &home);
 	if (r < 0)
 		return command_fail(r);
 	struct compact compact = {.home = home, .signals = -1};

@@ -82,36 +82,30 @@ int import_store(char *const *sources, const struct config_flags *flags, int sig
 
 int command_import(int argc, char **argv)
 {
-	struct config_flags flags = {0};
-	int first;
-	const struct options_group groups[] = {config_common_options(&flags)};
-	const struct options options = {"kinf import", "SOURCE...",
-		"Makes the directory --store a store of the objects in SOURCE: a file of JSON or "
-		"YAML, a directory or an archive (tar, zip) of such files, or - for standard "
-		"input. It takes what kubectl get -o json or yaml, kinf export, kubectl "
-		"cluster-info "
-		"dump, oc adm inspect and must-gather, support bundles of troubleshoot and Velero "
-		"write. Each kind becomes a feed. Several dumps of a cluster, the oldest first, "
-		"become its history. What can't be read or stored is left out and named. Indexes "
-		"are those of the configuration.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	struct command_line line = {
+		.options = {"kinf import", "SOURCE...",
+			"Makes the directory --store a store of the objects in SOURCE: a file of "
+			"JSON or YAML, a directory or an archive (tar, zip) of such files, or - "
+			"for standard input. It takes what kubectl get -o json or yaml, kinf "
+			"export, kubectl cluster-info dump, oc adm inspect and must-gather, "
+			"support bundles of troubleshoot and Velero write. Each kind becomes a "
+			"feed. Several dumps of a cluster, the oldest first, become its history. "
+			"What can't be read or stored is left out and named. Indexes are those of "
+			"the configuration."},
+		.takes = {1, SIZE_MAX, "name a file, a directory, or - for standard input"},
+	};
+	int r = command_parse(&line, argc, argv);
 
-	if (r == 0 && first == argc)
-		r = options_bad(&options, "name a file, a directory, or - for standard input");
-	for (int i = first; r == 0 && i < argc; i++)
-		if (!*argv[i])
-			r = options_bad(&options, "a SOURCE must not be empty");
-	if (r == 0 && (!flags.store || !*flags.store))
-		r = options_bad(&options, "name the new store with --store DIR");
+	if (r == 0 && (!line.flags.store || !*line.flags.store))
+		r = options_bad(&line.options, "name the new store with --store DIR");
 	if (r != 0)
-		return command_usage(&options, r);
+		return command_usage(&line, r);
 	AUTO_FD int signals = r = signals_open();
 	if (r >= 0)
-		r = import_store(argv + first, &flags, signals);
+		r = import_store(line.operands, &line.flags, signals);
 	if (r != 0 && r != PROC_PARTLY)
 		return r < 0 ? command_fail(r) : PROC_FAILED; /* the failed program has told why */
-	(void)printf("made the store '%s'%s: read it with --store\n", flags.store,
+	(void)printf("made the store '%s'%s: read it with --store\n", line.flags.store,
 		r == PROC_PARTLY ? " without what is named above" : "");
 	return r == PROC_PARTLY ? PROC_FAILED : PROC_OK;
 }

@@ -100,13 +100,9 @@ static int open_find_store(char *const *sources, char *store, size_t size)
 		own ? "" : "/.cache");
 	if (n >= sizeof(directory) - NAME_MAX)
 		return err_set(-ENAMETOOLONG, "'%s'", directory);
-	for (char *slash = directory + n - 5; slash; slash = strchr(slash + 1, '/')) {
-		char after = *slash; /* the cache's directory, then ours */
-
-		*slash = '\0';
-		(void)mkdir(directory, 0700);
-		*slash = after;
-	}
+	directory[n - strlen("/kinf")] = '\0'; /* the cache's directory, then ours */
+	(void)mkdir(directory, 0700);
+	directory[n - strlen("/kinf")] = '/';
 	if (mkdir(directory, 0700) < 0 && errno != EEXIST)
 		return err_say(-errno,
 			"making '%s' for the store: %s; name another one with "
@@ -346,25 +342,23 @@ static char **open_cut(int *argc, char **argv)
 int command_open_dump(int argc, char **argv)
 {
 	CLEANUP(open_release) struct open_work work = {.signals = -1};
-	struct config_flags flags = {0};
-	int first;
 	char **command = open_cut(&argc, argv);
-	const struct options_group groups[] = {config_common_options(&flags)};
-	const struct options options = {"kinf open", "SOURCE... [-- COMMAND]",
-		"Imports SOURCE as kinf import does, serves it on a port of this machine, and runs "
-		"COMMAND (default: $SHELL) with KUBECONFIG for that: kubectl, k9s and client "
-		"libraries read the dump. The server ends with COMMAND. Without --store the store "
-		"is in $XDG_CACHE_HOME/kinf, and the next open of the same files uses it again.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	struct command_line line = {
+		.options = {"kinf open", "SOURCE... [-- COMMAND]",
+			"Imports SOURCE as kinf import does, serves it on a port of this machine, "
+			"and runs COMMAND (default: $SHELL) with KUBECONFIG for that: kubectl, k9s "
+			"and client libraries read the dump. The server ends with COMMAND. Without "
+			"--store the store is in $XDG_CACHE_HOME/kinf, and the next open of the "
+			"same files uses it again."},
+		.takes = {1, SIZE_MAX, "name a file or a directory"},
+	};
+	int r = command_parse(&line, argc, argv);
 
-	if (r == 0 && first == argc)
-		r = options_bad(&options, "name a file or a directory");
 	if (r != 0)
-		return command_usage(&options, r);
+		return command_usage(&line, r);
 	work.signals = r = signals_open();
 	if (r >= 0)
-		r = open_store(&work, argv + first, &flags);
+		r = open_store(&work, line.operands, &line.flags);
 	if (r > 0 && r != PROC_PARTLY)
 		return PROC_FAILED; /* the failed program has told why */
 	if (r >= 0)

@@ -48,24 +48,24 @@ static int rebuild_offline(
 int command_rebuild_index(int argc, char **argv)
 {
 	CLEANUP(home_close) struct home *home = NULL;
-	struct config_flags flags = {0};
 	char text[CONTROL_SIZE];
-	const struct options_group groups[] = {config_common_options(&flags)};
-	const struct options options = {"kinf rebuild-index", "",
-		"Builds the index again from the journal; the API server is not asked. Readers use "
-		"the old index until the new one is complete. Works while kinf-processor runs, and "
-		"without it; a feed that the configuration does not have keeps its indexes.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse_all(&options, argc, argv);
+	struct command_line line = {
+		.options = {"kinf rebuild-index", "",
+			"Builds the index again from the journal; the API server is not asked. "
+			"Readers use the old index until the new one is complete. Works while "
+			"kinf-processor runs, and without it; a feed that the configuration does "
+			"not have keeps its indexes."},
+	};
+	int r = command_parse(&line, argc, argv);
 
 	if (r != 0)
-		return command_usage(&options, r);
-	r = maintenance_open(&flags, &home);
+		return command_usage(&line, r);
+	r = maintenance_open(&line.flags, &home);
 	if (r == 0)
 		r = maintenance_ask(
 			home, HOME_PROCESSOR, "rebuild-index", "", "building the index", text);
 	if (r == NOT_FOUND)
-		r = rebuild_offline(&home, &flags, text);
+		r = rebuild_offline(&home, &line.flags, text);
 	if (r != 0)
 		return r < 0 ? command_fail(r) : PROC_FAILED; /* the failed program has told why */
 	(void)printf("%s\n", text);

@@ -10,32 +10,28 @@
 int command_relist(int argc, char **argv)
 {
 	CLEANUP(home_close) struct home *home = NULL;
-	struct config_flags flags = {0};
 	char text[CONTROL_SIZE];
-	int first;
-	const struct options_group groups[] = {config_common_options(&flags)};
-	const struct options options = {"kinf relist", "FEED",
-		"Lets the reflector list a feed again now, also one that waits after a failure. "
-		"Objects that have not changed cause no event. Returns when the reflector has "
-		"begun, or knows why it can't yet; 'kinf wait FEED --for live' waits for the end.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	struct command_line line = {
+		.options = {"kinf relist", "FEED",
+			"Lets the reflector list a feed again now, also one that waits after a "
+			"failure. Objects that have not changed cause no event. Returns when the "
+			"reflector has begun, or knows why it can't yet; 'kinf wait FEED --for "
+			"live' waits for the end."},
+		.takes = {1, 1, "write one feed"},
+	};
+	int r = command_parse(&line, argc, argv);
 
-	if (r == 0 && argc - first != 1)
-		r = options_bad(&options, "write one feed");
-	if (r == 0 && !*argv[first])
-		r = options_bad(&options, "the name of the feed is empty");
 	if (r != 0)
-		return command_usage(&options, r);
-	r = maintenance_open(&flags, &home);
+		return command_usage(&line, r);
+	r = maintenance_open(&line.flags, &home);
 	if (r == 0)
-		r = maintenance_ask(home, HOME_REFLECTOR, "relist", argv[first], "", text);
+		r = maintenance_ask(home, HOME_REFLECTOR, "relist", line.operands[0], "", text);
 	if (r == NOT_FOUND)
 		r = err_say(ERR_NO_STORE,
 			"kinf-reflector does not run on store '%s': start it with 'kinf run'",
 			home_path(home));
 	if (r < 0)
 		return command_fail(r);
-	(void)printf("%s: %s\n", argv[first], text);
+	(void)printf("%s: %s\n", line.operands[0], text);
 	return PROC_OK;
 }

@@ -1,51 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinf reload */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "command/command.h"
 #include "command/manage/maintenance.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 
-/* Reports that no daemon runs on the store of FLAGS, at PATH. A daemon started with another 'store'
- * in the file keeps that. */
-static int reload_fail(const struct config_flags *flags, const char *path)
+/* Reports that no daemon runs on the store at PATH. */
+static int reload_fail(const char *path)
 {
-	const char *given = getenv("KINF_STORE");
-
-	if (flags->store || (!flags->cluster && !flags->file && given && *given))
-		return command_fail(err_say(ERR_NO_STORE,
-			"no daemon runs on store '%s': daemons read the configuration when they "
-			"start",
-			path));
 	return command_fail(err_say(ERR_NO_STORE,
-		"no daemon runs on store '%s' of the configuration: daemons read it when they "
-		"start; if they were started with another 'store', restart 'kinf run'",
+		"no daemon runs on store '%s': daemons read the configuration when they start; if "
+		"they were started with another 'store', restart 'kinf run'",
 		path));
 }
 
 int command_reload(int argc, char **argv)
 {
 	CLEANUP(home_close) struct home *home = NULL;
-	struct config_flags flags = {0};
 	const char *store = NULL;
 	char text[CONTROL_SIZE];
 	int status = PROC_OK, found = 0;
-	const struct options_group groups[] = {config_common_options(&flags)};
-	const struct options options = {"kinf reload", "",
-		"Lets the daemons read the configuration again, as SIGHUP does, and says whether "
-		"they use it. A configuration with an error changes nothing.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse_all(&options, argc, argv);
+	struct command_line line = {
+		.options = {"kinf reload", "",
+			"Lets the daemons read the configuration again, as SIGHUP does, and says "
+			"whether they use it. A configuration with an error changes nothing."},
+	};
+	int r = command_parse(&line, argc, argv);
 
 	if (r != 0)
-		return command_usage(&options, r);
-	r = command_use_store(&flags, &store);
+		return command_usage(&line, r);
+	r = command_use_store(&line.flags, &store);
 	if (r == 0)
 		r = home_open(store, &(struct home_options){0}, &home);
 	if (r == ERR_NO_STORE)
-		return reload_fail(&flags, store);
+		return reload_fail(store);
 	if (r < 0)
 		return command_fail(r);
 	for (int role = 0; role < HOME_ROLE_MAX; role++) {
@@ -63,5 +53,5 @@ int command_reload(int argc, char **argv)
 		status = command_fail(err_add(r, "kinf-serve"));
 	if (found || r != NOT_FOUND)
 		return status;
-	return reload_fail(&flags, home_path(home));
+	return reload_fail(home_path(home));
 }

@@ -47,27 +47,23 @@ static int remove_take(struct home *home)
 int command_remove_store(int argc, char **argv)
 {
 	CLEANUP(home_close) struct home *home = NULL;
-	struct config_flags flags = {0};
 	struct remove_args args = {0};
-	int first;
-	const struct options_group groups[] = {
-		{"Options", remove_options, ARRAY_SIZE(remove_options), &args},
-		config_common_options(&flags),
+	struct command_line line = {
+		.options = {"kinf remove-store", "",
+			"Removes a store that no daemon uses, and its runtime directory. Asks "
+			"before, on a terminal. The configuration stays, and files that are not "
+			"the store's."},
+		.groups = {{"Options", remove_options, ARRAY_SIZE(remove_options), &args}},
+		.takes = {0, 0, "; --store names the store"},
 	};
-	const struct options options = {"kinf remove-store", "",
-		"Removes a store that no daemon uses, and its runtime directory. Asks before, on a "
-		"terminal. The configuration stays, and files that are not the store's.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	int r = command_parse(&line, argc, argv);
 
-	if (r == 0 && first != argc)
-		r = options_bad(
-			&options, "'%s' is not an option; --store names the store", argv[first]);
 	if (r == 0 && !args.yes && !isatty(STDIN_FILENO))
-		r = options_bad(&options, "there is no terminal to ask on: confirm with --yes");
+		r = options_bad(
+			&line.options, "there is no terminal to ask on: confirm with --yes");
 	if (r != 0)
-		return command_usage(&options, r);
-	r = maintenance_open(&flags, &home);
+		return command_usage(&line, r);
+	r = maintenance_open(&line.flags, &home);
 	if (r < 0)
 		return command_fail(r);
 	if (!args.yes && !remove_ask(home)) {

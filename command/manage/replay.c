@@ -11,27 +11,25 @@
 int command_replay(int argc, char **argv)
 {
 	CLEANUP(home_close) struct home *home = NULL;
-	struct config_flags flags = {0};
 	char command[64], text[CONTROL_SIZE];
-	int first;
-	const struct options_group groups[] = {config_common_options(&flags)};
-	const struct options options = {"kinf replay", "[step [N] | run [Nx] | stop]",
-		"Controls a replay, kinf-serve with --at and --replay, and says where it is. step: "
-		"one change, or N, and then it stands still. run: at its own pace, or N times as "
-		"fast.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	struct command_line line = {
+		.options = {"kinf replay", "[step [N] | run [Nx] | stop]",
+			"Controls a replay, kinf-serve with --at and --replay, and says where it "
+			"is. step: one change, or N, and then it stands still. run: at its own "
+			"pace, or N times as fast."},
+		.takes = {0, 2, "write one command"},
+	};
+	int r = command_parse(&line, argc, argv);
 
-	if (r == 0 && argc - first > 2)
-		r = options_bad(&options, "write one command");
-	if (r == 0 && first < argc && strcmp(argv[first], "step") != 0 &&
-		strcmp(argv[first], "run") != 0 && strcmp(argv[first], "stop") != 0)
-		r = options_bad(&options, "'%s' is no command: step, run or stop", argv[first]);
+	if (r == 0 && line.n && strcmp(line.operands[0], "step") != 0 &&
+		strcmp(line.operands[0], "run") != 0 && strcmp(line.operands[0], "stop") != 0)
+		r = options_bad(
+			&line.options, "'%s' is no command: step, run or stop", line.operands[0]);
 	if (r != 0)
-		return command_usage(&options, r);
-	(void)snprintf(command, sizeof(command), "%s%s%s", argc > first ? argv[first] : "",
-		argc - first == 2 ? " " : "", argc - first == 2 ? argv[first + 1] : "");
-	r = maintenance_open(&flags, &home);
+		return command_usage(&line, r);
+	(void)snprintf(command, sizeof(command), "%s%s%s", line.n ? line.operands[0] : "",
+		line.n == 2 ? " " : "", line.n == 2 ? line.operands[1] : "");
+	r = maintenance_open(&line.flags, &home);
 	if (r == 0)
 		r = maintenance_ask_serve(home, "replay", command, text);
 	if (r == NOT_FOUND)

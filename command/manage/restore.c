@@ -86,29 +86,26 @@ static int restore_make(struct backup *backup, const char *source, const char *t
 int command_restore(int argc, char **argv)
 {
 	CLEANUP(backup_release) struct backup backup = BACKUP_INIT("restoring");
-	struct config_flags flags = {0};
-	int first;
-	const struct options_group groups[] = {config_common_options(&flags)};
-	const struct options options = {"kinf restore", "FILE DIR",
-		"Makes DIR a store with the content of a backup (- reads the tar from standard "
-		"input). Run it as the user that runs the daemons. They go on watching from the "
-		"state in the backup, without listing again while the API server has its "
-		"resourceVersion. Followers begin again.",
-		groups, ARRAY_SIZE(groups), false};
-	int r = options_parse(&options, argc, argv, &first);
+	struct command_line line = {
+		.options = {"kinf restore", "FILE DIR",
+			"Makes DIR a store with the content of a backup (- reads the tar from "
+			"standard input). Run it as the user that runs the daemons. They go on "
+			"watching from the state in the backup, without listing again while the "
+			"API server has its resourceVersion. Followers begin again."},
+		.takes = {2, 2, "write the backup, and the directory of the new store"},
+	};
+	int r = command_parse(&line, argc, argv);
 
-	if (r == 0 && (argc - first != 2 || !*argv[first] || !*argv[first + 1]))
-		r = options_bad(&options, "write the backup, and the directory of the new store");
 	if (r != 0)
-		return command_usage(&options, r);
+		return command_usage(&line, r);
 	backup.signals = r = signals_open();
 	if (r >= 0)
-		r = restore_make(&backup, argv[first], argv[first + 1]);
+		r = restore_make(&backup, line.operands[0], line.operands[1]);
 	ticker_clear(&backup.ticker);
 	if (r < 0)
 		return command_fail(r);
 	char word[SHELL_WORD_SIZE];
 	(void)printf("restored the store '%s': start it with 'kinf run --store %s'\n",
-		argv[first + 1], shell_word(argv[first + 1], word));
+		line.operands[1], shell_word(line.operands[1], word));
 	return PROC_OK;
 }

@@ -26,7 +26,6 @@
 #include "store/env/home.h"
 
 #define TICK_MS   200
-#define NOTE_NS   UINT64_C(1000000000) /* before a note on a wait */
 #define NOTIFY_NS UINT64_C(1000000000)
 /* for the daemons of a killed supervisor to end */
 #define IN_USE_NS (5 * UINT64_C(1000000000))
@@ -115,31 +114,22 @@ static int run_await_store(const char *store)
 		err_ignore(r, "the daemons make the store, or report its fault");
 		return 0;
 	}
-	for (bool noted = false;;) {
+	do {
 		for (role = 0; role < HOME_ROLE_MAX &&
 			       !(holder = home_role_holder(home, (enum home_role)role));)
 			role++;
-		if (!holder || proc_monotonic_ns() >= end_ns)
-			break;
-		if (!noted && proc_monotonic_ns() >= end_ns - IN_USE_NS + NOTE_NS) {
-			(void)fprintf(stderr,
-				"note: %s runs on store '%s'; waiting some seconds for its end\n",
-				names[role], home_path(home));
-			noted = true;
-		}
-		(void)nanosleep(&pause, NULL);
-	}
+		if (holder)
+			(void)nanosleep(&pause, NULL);
+	} while (holder && proc_monotonic_ns() < end_ns);
 	if (!holder)
 		return 0;
-	if (holder < 0)
-		return err_say(ERR_LOCKED,
-			"store '%s' is in use: %s runs there; stop it, or name another store with "
-			"--store",
-			home_path(home), names[role]);
+	char process[32] = "";
+	if (holder > 0)
+		(void)snprintf(process, sizeof(process), " as process %d", holder);
 	return err_say(ERR_LOCKED,
-		"store '%s' is in use: %s runs there as process %d; stop it, or name another store "
-		"with --store",
-		home_path(home), names[role], holder);
+		"store '%s' is in use: %s runs there%s; stop it, or name another store with "
+		"--store",
+		home_path(home), names[role], process);
 }
 
 static int run_supervise(struct run *run, char *const *arguments)
@@ -208,32 +198,28 @@ static int run_check_file(const struct config *config)
 
 int command_run(int argc, char **argv)
 {
-	CLEANUP(config_flags_release) struct config_flags flags = {0};
 	static char store[] = "--store", runtime_dir[] = "--runtime-dir";
-	struct run run = {.signals = -1, .flags = &flags};
-	const struct options_group groups[] = {
-		config_running_options(&flags),
-		config_common_options(&flags),
+	CLEANUP(command_line_release)
+	struct command_line line = {
+		.options = {"kinf run", "",
+			"Runs kinf-reflector and kinf-processor, and with --serve kinf-serve, in "
+			"the foreground and starts them again when they die. SIGHUP reads the "
+			"configuration again, SIGTERM ends everything within 5 seconds."},
+		.groups = {config_running_options(&line.flags)},
+		.takes = {0, 0, "; --watch names the resources to keep"},
 	};
-	const struct options options = {"kinf run", "",
-		"Runs kinf-reflector and kinf-processor, and with --serve kinf-serve, in the "
-		"foreground and starts them again when they die. SIGHUP reads the configuration "
-		"again, SIGTERM ends everything within 5 seconds.",
-		groups, ARRAY_SIZE(groups), false};
+	struct run run = {.signals = -1, .flags = &line.flags};
 	/* The daemons' arguments: a copy from before options_parse() reorders them, and the
 	 * places. */
 	AUTO_FREE char **arguments = calloc((size_t)argc + 4, sizeof(*arguments));
 	if (!arguments)
 		return command_fail(err_set(-ENOMEM, "copying the arguments"));
 	memcpy(arguments, argv + 1, ((size_t)argc - 1) * sizeof(*arguments));
-	int first, r = options_parse(&options, argc, argv, &first);
+	int r = command_parse(&line, argc, argv);
 
-	if (r == 0 && first != argc)
-		r = options_bad(&options,
-			"'%s' is not an option; --watch names the resources to keep", argv[first]);
 	if (r != 0)
-		return command_usage(&options, r);
-	r = config_load(&flags, &run.config);
+		return command_usage(&line, r);
+	r = config_load(&line.flags, &run.config);
 	if (r == 0)
 		r = run_check_file(run.config);
 	if (r == 0)
@@ -260,7 +246,7 @@ int command_run(int argc, char **argv)
 	parent_keep_manager();
 	run.health.config = run.config;
 	log_setup("kinf", run.config->log_level, run.config->log_format);
-	r = parent_say_given(flags.store, flags.runtime_dir);
+	r = parent_say_given(line.flags.store, line.flags.runtime_dir);
 	if (r < 0) {
 		config_free(&run.config);
 		return command_fail(r);

@@ -132,13 +132,6 @@ def test_a_missing_name_is_reported_in_kubectls_words(kinf):
     assert (result.status, result.stdout) == (1, "pod/p-01\n") and "web/x" in result.stderr
 
 
-def test_get_accepts_names_as_it_prints_them(kinf):
-    printed = kinf("get", "pods", "-n", "web", "--limit", "3", "-o", "name", check=True).stdout.split()
-    again = kinf("get", *printed, "-n", "web", "-o", "name", check=True)
-    assert again.stdout.split() == printed and again.stderr == ""
-    assert kinf("get", "po/x", "-n", "web").stderr == 'Error: pods "web/x" not found\n'
-
-
 def test_common_options_may_precede_the_command(cluster):
     for option in (["--store", str(cluster[1].path)], [f"--store={cluster[1].path}", "-v"]):
         result = run_command([program("kinf"), *option, "get", "pods", "-o", "count"])
@@ -375,12 +368,6 @@ def test_status_prints_json(cluster, kinf):
     assert follower.stop() == 0
 
 
-def test_status_prints_a_table(kinf):
-    text = kinf("status", check=True).stdout
-    for word in ("kinf-reflector", "kinf-processor", "pods", "deployments.apps", "live", "24"):
-        assert word in text, text
-
-
 # ---- run -------------------------------------------------------------------------------------------
 
 
@@ -480,18 +467,6 @@ def test_a_copied_store_is_read_on_a_read_only_mount(cluster, copy):
     check_copy(simulator, kinf)
 
 
-def test_a_store_copied_from_running_daemons_is_checked_and_then_read(simulator, store):
-    """The copy may contain half a transaction. Without a fault it is read, with a note; else the faults are named."""
-    simulator.create("pods", 20)
-    store.start(simulator, whole("pods"))
-    target = store.copy(store.directory / "torn")
-    result = store.kinf("get", "pods", "-o", "name", "--store", str(target))
-    if result.status == 0:
-        assert len(result.stdout.splitlines()) == 20 and "no fault was found" in result.stderr, result
-    else:
-        assert result.status == 1 and result.stderr, result
-
-
 def test_diff_prints_each_object_that_differs(simulator, store):
     for name in "abc":
         simulator.put("pods", pod(name))
@@ -520,11 +495,11 @@ def test_diff_does_not_take_an_unlisted_feed_for_an_empty_one(simulator, store):
     eventually(lambda: store.feed_status("nodes")["state"] == "forbidden")
     result = store.kinf("diff", str(store.path), str(store.path))
     assert result.status == 1 and result.stdout == "", result
-    assert result.stderr.startswith("Error: nodes can't be read: ") and "grant the account of the daemons 'list' and 'watch' of nodes" in result.stderr, result
+    assert result.stderr.startswith("Error: nodes: never listed so far, it is forbidden: ") and "grant the account of the daemons 'list' and 'watch' of nodes" in result.stderr, result
 
 
 def test_a_feed_that_nobody_lists_any_more_is_offline(simulator, store):
-    """Without a reflector 'still being listed; wait' would be a lie."""
+    """Without a reflector 'wait with kinf wait' would be a lie."""
     simulator.create("pods", 20)
     simulator.fault(verb="list", resource="pods", delayMs=60000)
     processor, reflector = store.configure(whole("pods")).daemons()
@@ -533,7 +508,7 @@ def test_a_feed_that_nobody_lists_any_more_is_offline(simulator, store):
     assert store.feed_status("pods")["state"] == "offline"
     result = store.kinf("get", "pods")
     assert result.status == 1 and result.stdout == "", result
-    assert "pods was never listed to the end: kinf-reflector does not run; start it with 'kinf run'" in result.stderr
+    assert "pods: never listed so far, it is offline: kinf-reflector does not run; start it with 'kinf run'" in result.stderr
 
 
 @pytest.mark.parametrize("command", [["get", "pods"], ["watch", "pods"], ["status"], ["verify"], ["dump"], ["index", "pods"]])
@@ -569,12 +544,6 @@ def test_dump_prints_the_records_of_one_object(cluster, kinf):
 def test_dump_takes_each_name_of_a_feed(kinf, name):
     wanted = kinf("dump", "objects", "--feed", "pods", check=True).stdout
     assert kinf("dump", "objects", "--feed", name, check=True).stdout == wanted != ""
-
-
-def test_verify_finds_no_fault_in_a_sound_store(kinf):
-    for deep in ([], ["--deep"]):
-        result = kinf("verify", *deep, check=True)
-        assert result.stdout == "" and "0 faults" in result.stderr, result
 
 
 def test_verify_of_one_feed_reads_its_bodies_only(simulator, store):
@@ -616,12 +585,6 @@ def test_a_format_of_the_log_that_there_is_not_is_refused(cluster, words):
     name, *rest = words.split()
     result = run_command([program(name), *rest, "--log-format", "xml"], store.env)
     assert result.status == 2 and "option --log-format: must be text or json, not 'xml'; see '" in result.stderr, result
-
-
-def test_no_colour_and_no_progress_in_a_pipe(kinf):
-    for command in (["get", "pods"], ["status"], ["index", "pods"]):
-        result = kinf(*command, check=True)
-        assert "\x1b" not in result.stdout + result.stderr
 
 
 def test_a_configuration_file_given_by_option_is_always_read(simulator, store):

@@ -114,15 +114,6 @@ def test_without_daemons(simulator, removed):
     removed.verify()
 
 
-@pytest.mark.parametrize("role", ["kinf-reflector", "kinf-processor"])
-def test_with_one_daemon(simulator, removed, role):
-    before = status(removed)
-    next(p for p in removed.processes if p.name == role).kill()
-    removed.kinf("compact", check=True)
-    gone(removed)
-    same(removed, before)
-
-
 def test_values_that_were_trimmed_are_gone(simulator, store):
     simulator.create("pods", 100, size=500)
     keys = list(simulator.truth("pods"))
@@ -160,16 +151,6 @@ def test_no_follower_begins_again(simulator, removed):
     eventually(lambda: replay(follower.lines) == truth)
     earlier = replay(with_cursor.lines)
     eventually(lambda: replay(second.lines, earlier) == truth)
-
-
-def test_snapshots_that_are_held_go_on_being_read(simulator, removed):
-    """A reader in the middle of a list at the replacement of the files."""
-    page = removed.kinf("get", "pods", "--limit", "10", "-o", "json", check=True).json
-    removed.kinf("compact", check=True)
-    token = page["metadata"]["continue"]
-    rest = removed.kinf("get", "pods", "--limit", "1000", "--continue", token, "-o", "json", check=True).json
-    assert len(page["items"]) + len(rest["items"]) == 300
-    assert rest["metadata"]["resourceVersion"] == page["metadata"]["resourceVersion"]
 
 
 def test_a_frozen_reader_of_replaced_files_is_shown_until_it_ends(simulator, removed):

@@ -38,7 +38,7 @@ def test_each_wrong_key_is_reported_with_its_line(tmp_path, text, line, key):
         ["kinf-processor", "--config", file],
     ):
         result = run_command([program(argv[0]), *argv[1:]], env, timeout=10)
-        assert result.status in (1, 2, 78) and result.stdout == "", result
+        assert result.status == (1 if "check" in argv else 78) and result.stdout == "", result
         found = re.search(rf"{re.escape(str(file))}:{line}: {re.escape(key)}.*?(?=\"?\n)", result.stderr)
         assert found and result.stderr.count("\n") == 1, result
         said.add(found[0])
@@ -63,6 +63,9 @@ def test_run_without_its_configuration_is_not_to_be_started_again(tmp_path):
             result = run_command([program("kinf"), "run", "--watch", "pods", *argv], {**places, **env})
             assert result.status == 78 and f"the configuration '{file}' (named " in result.stderr, result
             assert says in result.stderr and named in result.stderr, result
+    (tmp_path / "empty.yaml").write_text("feeds:\n")
+    result = run_command([program("kinf"), "run", "--config", str(tmp_path / "empty.yaml")], places)
+    assert result.status == 78 and "no feeds" in result.stderr, result
     assert not (tmp_path / "store").exists()
 
 
@@ -215,22 +218,6 @@ def test_a_file_that_the_command_line_names_goes_before_the_environment(simulato
     assert elsewhere.exists()
 
 
-def test_both_daemons_stay_in_the_store_of_their_supervisor(simulator, store):
-    simulator.create("pods", 10)
-    store.configure(whole("pods"))
-    supervisor = store.run(env={"KINF_STORE": ""})
-    store.wait_equal(simulator, "pods")
-    elsewhere = store.directory / "elsewhere"
-    store.configure(whole("pods"), store=str(elsewhere))
-    supervisor.send(signal.SIGHUP)
-    supervisor.wait_log('config_needs_restart daemon="kinf run" keys="store"')
-    pid = next(p["pid"] for p in store.kinf("status", "-o", "json").json["processes"] if p["name"] == "kinf-processor")
-    os.kill(pid, signal.SIGKILL)
-    simulator.touch("pods")
-    store.wait_equal(simulator, "pods")
-    assert not elsewhere.exists() and supervisor.stop() == 0
-
-
 def test_config_check_finds_what_can_not_run(simulator, store, authority):
     by_file = {"KINF_STORE": "", "KINF_RUNTIME_DIR": ""}
     (dangling := store.directory / "dangling").symlink_to("nowhere")
@@ -360,15 +347,6 @@ def test_a_cluster_without_a_store_key_has_a_store_of_its_own(tmp_path):
     env = {"KINF_CONFIG": "", "KINF_STORE": "", "XDG_STATE_HOME": "", "HOME": str(tmp_path), "KUBECONFIG": "/dev/null"}
     rows = run_command([program("kinf"), "clusters"], {**env, "KINF_CONFIG_DIR": str(tmp_path), "KINF_STORE": "/s"}).stdout
     assert [line.split()[-1] for line in rows.splitlines()[1:]] == ["/s/kinf", "/s/prod"]
-
-
-def test_run_ends_with_78_where_only_another_configuration_helps(tmp_path):
-    """A service manager does not start it again then (RestartPreventExitStatus of the unit)."""
-    file = tmp_path / "kinf.yaml"
-    for text, says in (("bogus: 1\n", "bogus"), ("feeds:\n", "no feeds")):
-        file.write_text(text)
-        result = run_command([program("kinf"), "run", "--config", file, "--store", tmp_path / "store"])
-        assert result.status == 78 and says in result.stderr, result
 
 
 @pytest.mark.parametrize("option, says", [("--config", "each daemon reads the configuration"), ("--kubeconfig", "is a pipe")])

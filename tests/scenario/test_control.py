@@ -252,7 +252,7 @@ def test_reload_names_places_that_kinf_run_has_from_the_file(simulator, store, g
         named = "note: kinf run uses a changed value of these keys only after a restart: store, runtimeDir\n"
         assert (result.stderr == "") if given else (result.stderr == named), result
     result = store.kinf("reload", env=env)
-    assert result.status == 1 and f"on store '{other}' of the configuration" in result.stderr, result
+    assert result.status == 1 and f"no daemon runs on store '{other}'" in result.stderr, result
     assert "if they were started with another 'store', restart 'kinf run'" in result.stderr, result
     assert store.feed_status("pods")["state"] == "live"
 

@@ -223,7 +223,7 @@ def test_a_namespace_that_was_never_listed_is_not_called_empty(simulator, store)
                     ["history", "pods", "shop/b"], ["describe", "pods", "b", "-n", "shop"], ["export", "pods"]):
         refused = store.kinf(*command)
         assert refused.status == 1 and refused.stdout == "", refused
-        assert "Error: pods in shop can't be read: 403 Forbidden" in refused.stderr, refused
+        assert "Error: pods in shop: never listed so far, it is forbidden: 403 Forbidden" in refused.stderr, refused
     quiet = store.kinf("get", "pods", "-n", "web", "--max-staleness", "1h", "-o", "name", check=True)
     assert (quiet.stdout, quiet.stderr) == ("pod/a\n", ""), quiet
     for condition, state in (("synced", "in shop the state is forbidden"), ("live", "in shop the state is forbidden"),

@@ -109,7 +109,7 @@ def test_a_feed_without_data_says_why_after_a_start_without_the_server(simulator
     for feed in ("pods", "secrets"):
         assert "refused" in store.feed_status(feed)["lastError"], store.feed_status(feed)
     got = store.kinf("get", "pods")
-    assert got.status == 1 and "pods was never listed to the end: " in got.stderr and "refused" in got.stderr, got
+    assert got.status == 1 and "pods: never listed so far, it is error: " in got.stderr and "refused" in got.stderr, got
     assert "so it was before kinf-reflector started: " in store.kinf("get", "secrets").stderr
 
 

@@ -144,7 +144,7 @@ def test_the_last_writer_is_not_named_as_who_deleted_it(simulator, store):
         (["history", "pods", "front"], 2, "write -n NAMESPACE, or NAMESPACE/front"),
         (["history", "pods", "web/none"], 1, 'pods "web/none" not found'),
         (["history", "pdos", "web/front"], 1, "pdos"),
-        (["history", "pods", "web/front", "-o", "yaml"], 2, "allowed are text and json"),
+        (["history", "pods", "web/front", "-o", "yaml"], 2, "must be text or json"),
         (["log", "pods", "secrets"], 2, "write one feed"),
         (["log", "pdos"], 1, "pdos"),
         (["log", "--since", "yesterday"], 2, "--since"),
@@ -162,7 +162,7 @@ def test_log_of_all_feeds_names_the_one_that_was_never_listed(simulator, store):
     store.configure("pods").daemons()
     eventually(lambda: store.feed_status("pods")["state"] == "forbidden")
     answer = store.kinf("log")
-    assert (answer.status, answer.stdout) == (1, "") and "Error: pods can't be read: 403" in answer.stderr, answer
+    assert (answer.status, answer.stdout) == (1, "") and "Error: pods: never listed so far, it is forbidden: 403" in answer.stderr, answer
 
 
 def test_history_of_some_fields_and_of_the_last_minutes(kinf):

@@ -3,6 +3,8 @@
 
 import json
 import os
+import re
+import shutil
 import subprocess
 from datetime import datetime, timedelta, timezone
 
@@ -61,6 +63,10 @@ def test_each_moment_shows_what_a_watcher_saw_then(past):
             assert past.store.kinf("get", "pods", "--at", when, "-o", "name", check=True).stdout.split() == names(truth)
             selected = past.store.kinf("get", "pods", "--at", when, "--index", "node=n2", "-o", "name", check=True).stdout.split()
             assert selected == [name for name, obj in zip(names(truth), truth.values(), strict=True) if obj["spec"]["nodeName"] == "n2"]
+            searched = past.store.kinf("get", "pods", "--at", when, "--field-selector", "spec.nodeName=n2", "-l", "app=front", "-o", "name")
+            assert searched.stdout.split() == selected
+            table = past.store.kinf("get", "pods", "--at", when, "-o", "wide", "--no-headers", check=True).stdout.splitlines()
+            assert [f"pod/{line.split()[1]}" for line in table] == names(truth)
 
 
 def test_the_very_time_of_a_change_shows_it_and_a_millisecond_before_does_not(past):
@@ -160,8 +166,43 @@ def test_a_feed_that_was_listed_later(workspace):
 def test_a_stopped_store_and_a_copy(past, tmp_path):
     at, _, truth = past.moments[2]
     past.store.kinf("backup", f"{tmp_path}/copy/", check=True)
-    answer = past.store.kinf("get", "pods", "--at", at, "-o", "json", "--store", str(tmp_path / "copy"), check=True)
-    assert answer.json["items"] == list(truth.values())
+    shutil.copytree(past.store.path, tmp_path / "files")
+    for copy in ("copy", "files"):
+        answer = past.store.kinf("get", "pods", "--at", at, "-o", "json", "--store", str(tmp_path / copy), check=True)
+        assert answer.json["items"] == list(truth.values())
+
+
+def test_pages_of_an_earlier_state(past):
+    _, event, truth = past.moments[2]
+    args = ["get", "pods", "--at", str(event), "--limit", "1", "--sort-by", "spec.nodeName", "-o", "json"]
+    page = past.store.kinf(*args, check=True).json
+    found = [page["items"][0]["metadata"]["name"]]
+    while token := page["metadata"].get("continue"):
+        page = past.store.kinf(*args, "--continue", token, check=True).json
+        found += [item["metadata"]["name"] for item in page["items"]]
+    assert found == [o["metadata"]["name"] for o in sorted(truth.values(), key=lambda o: o["spec"]["nodeName"])]
+    other = past.store.kinf("get", "pods", "--limit", "1", "--at", str(event), "-o", "json", check=True).json["metadata"]["continue"]
+    wrong = past.store.kinf("get", "pods", "--limit", "1", "--at", str(event + 1), "--continue", other)
+    assert wrong.status == 2 and f"of a list as of event {event}, not {event + 1}" in wrong.stderr
+
+
+def test_options_of_the_present_are_refused(past):
+    for args in (["--at", "5", "--max-staleness", "5m"], ["-w", "--at", "5"]):
+        assert past.store.kinf("get", "pods", *args).status == 2
+
+
+def test_the_past_goes_with_the_history(simulator, workspace):
+    simulator.create("pods", 5)
+    store = workspace.store(simulator=simulator)
+    store.start(simulator, whole("pods"), retention={"time": "1s"})
+    event = store.kinf("log", "-o", "json", check=True).lines[-1]["event"]
+
+    def gone():
+        simulator.touch("pods", 5)
+        answer = store.kinf("get", "pods", "--at", str(event))
+        return answer.status == 1 and re.search(rf"as of event {event} is not kept, but those from event \d+ to \d+ are", answer.stderr)
+
+    eventually(gone)
 
 
 # ---- kinf-serve --------------------------------------------------------------------------------------

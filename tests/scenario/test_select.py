@@ -3,7 +3,6 @@
 
 import json
 import re
-import shutil
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -174,104 +173,6 @@ def test_the_advised_index_is_what_was_missing(simulator, workspace):
             return answer.status == 0 and "all names" not in answer.stderr and "hint" not in answer.stderr and answer.stdout
 
         eventually(quick, what=f"an index for {search}")
-
-
-# ---- earlier states --------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def past(shared):
-    """(store, events): web/a was made, moved and deleted, web/b came; by event: the state seen by readers then."""
-    simulator = shared.simulator()
-    store = shared.store("past", simulator=simulator)
-    simulator.put("pods", pod("old", "shop", node="n0"))
-    store.start_live(whole("pods", indexes={"node": "spec.nodeName"}), "nodes", retention={"time": "1h", "size": "64MiB"})
-    states = []
-
-    def change(act):
-        act()
-        store.wait_equal(simulator, "pods")
-        states.append((store.kinf("log", "-o", "json", check=True).lines[-1]["event"], simulator.truth("pods")))
-
-    change(lambda: simulator.put("pods", pod("a", node="n1")))
-    change(lambda: simulator.put("pods", pod("a", node="n2")))
-    change(lambda: simulator.put("pods", pod("b", node="n2")))
-    change(lambda: simulator.delete("pods", "web/a"))
-    change(lambda: simulator.put("pods", pod("b", node="n3")))
-    return store, states
-
-
-def test_the_state_as_of_an_event(past):
-    store, states = past
-    for event, truth in states:
-        assert store.objects("pods", "--at", str(event)) == truth
-        by_node = store.kinf("get", "pods", "--at", str(event), "--index", "node=n2", "-o", "name", check=True).stdout.split()
-        assert by_node == [f"pod/{o['metadata']['name']}" for o in truth.values() if o["spec"]["nodeName"] == "n2"]
-        selected = store.kinf("get", "pods", "--at", str(event), "--field-selector", "spec.nodeName=n2", "-l", "app=front", "-o", "name")
-        assert selected.stdout.split() == by_node
-        table = store.kinf("get", "pods", "--at", str(event), "-o", "wide", "--no-headers", check=True).stdout.splitlines()
-        assert [line.split()[1] for line in table] == [o["metadata"]["name"] for o in truth.values()]
-        one = store.kinf("get", "pods", "web/b", "--at", str(event), "-o", "yaml")
-        assert (yaml.safe_load(one.stdout) if one.status == 0 else None) == truth.get("web/b")
-        if one.status:
-            assert one.stderr == 'Error: pods "web/b" not found\n'
-        bare = store.kinf("get", "pod/a", "--at", str(event), "-o", "jsonpath={.spec.nodeName}")
-        assert bare.stdout == (truth["web/a"]["spec"]["nodeName"] if "web/a" in truth else "")
-    assert store.kinf("get", "pods", "--at", str(states[0][0]), "-o", "json").json["metadata"]["resourceVersion"] == ""
-
-
-def test_pages_of_an_earlier_state(past):
-    store, states = past
-    event, truth = states[2]
-    args = ["get", "pods", "--at", str(event), "--limit", "1", "--sort-by", "spec.nodeName", "-o", "json"]
-    page = store.kinf(*args, check=True).json
-    names = [page["items"][0]["metadata"]["name"]]
-    while token := page["metadata"].get("continue"):
-        page = store.kinf(*args, "--continue", token, check=True).json
-        names += [item["metadata"]["name"] for item in page["items"]]
-    assert names == [o["metadata"]["name"] for o in sorted(truth.values(), key=lambda o: o["spec"]["nodeName"])]
-    other = store.kinf("get", "pods", "--limit", "1", "--at", str(event), "-o", "json", check=True).json["metadata"]["continue"]
-    wrong = store.kinf("get", "pods", "--limit", "1", "--at", str(event + 1), "--continue", other)
-    assert wrong.status == 2 and f"of a list as of event {event}, not {event + 1}" in wrong.stderr
-
-
-def test_an_earlier_state_in_a_copy(past, tmp_path):
-    store, states = past
-    store.kinf("backup", f"{tmp_path}/copy/", check=True)
-    event, truth = states[0]
-    answer = store.kinf("get", "pods", "--at", str(event), "-o", "json", "--store", str(tmp_path / "copy"))
-    if answer.status:  # a backup may keep less of the past, and then names the kept part
-        assert f"as of event {event} is not kept, but those from event" in answer.stderr, answer
-    shutil.copytree(store.path, tmp_path / "files")
-    copied = store.kinf("get", "pods", "--at", str(event), "-o", "json", "--store", str(tmp_path / "files"), check=True)
-    assert [o["metadata"]["name"] for o in copied.json["items"]] == [o["metadata"]["name"] for o in truth.values()]
-
-
-def test_an_event_that_is_not_there_is_explained(past):
-    store, states = past
-    newest = states[-1][0]
-    for args in (["pods"], ["pods", "web/a"], ["pod/a"], ["pods", "-o", "count"]):
-        early = store.kinf("get", *args, "--at", "999999")
-        assert early.status == 1 and "event 999999 is not there yet; the newest is " in early.stderr, early
-        late = store.kinf("get", *args, "--at", "1")
-        assert late.status == 1 and "the state of 'pods' as of event 1 is not known: its first list ended with event" in late.stderr, late
-    for args in (["--at", "0"], ["--at", "x"], ["--at", str(newest), "--max-staleness", "5m"]):
-        assert store.kinf("get", "pods", *args).status == 2
-    assert store.kinf("get", "pods", "-w", "--at", "5").status == 2
-
-
-def test_the_past_goes_with_the_history(simulator, workspace):
-    simulator.create("pods", 5)
-    store = workspace.store(simulator=simulator)
-    store.start(simulator, whole("pods"), retention={"time": "1s"})
-    event = store.kinf("log", "-o", "json", check=True).lines[-1]["event"]
-
-    def gone():
-        simulator.touch("pods", 5)
-        answer = store.kinf("get", "pods", "--at", str(event))
-        return answer.status == 1 and re.search(rf"as of event {event} is not kept, but those from event \d+ to \d+ are", answer.stderr)
-
-    eventually(gone)
 
 
 # ---- formats ---------------------------------------------------------------------------------------

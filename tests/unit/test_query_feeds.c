@@ -97,7 +97,7 @@ Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
 		write_pod(pod);
 	take();
 	cr_assert_eq(kinf_get(w.snapshot, "pods", "d", "x", &object), KINF_AGAIN);
-	cr_assert_not_null(strstr(kinf_error(w.kinf), "pods: never listed so far"));
+	cr_assert_not_null(strstr(kinf_error(w.kinf), "pods in d: never listed so far"));
 	cr_assert_eq(kinf_get(w.snapshot, "pods", "a", "nobody", &object), KINF_NOT_FOUND);
 	OK(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object));
 	int results[3];
@@ -106,7 +106,7 @@ Test(query, nothing_is_said_of_a_namespace_that_was_never_listed)
 	cr_assert_eq(results[1], KINF_NOT_FOUND);
 	cr_assert_eq(results[2], KINF_AGAIN);
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
-	cr_assert_not_null(strstr(kinf_error(w.kinf), "pods: never listed so far"));
+	cr_assert_not_null(strstr(kinf_error(w.kinf), "pods in d: never listed so far"));
 	query.namespace_ = "d";
 	cr_assert_eq(kinf_list(w.snapshot, &query, &list), KINF_AGAIN);
 	cr_assert_eq(kinf_history(w.snapshot, "pods", "d", "y", ignore_change, NULL), KINF_AGAIN);
