@@ -405,7 +405,7 @@ static int watch_loop(struct watching *w)
 			return r;
 		lapsed = true;
 		follow_free(&w->follow);
-		if (w->print.format != WATCH_JSON)
+		if (w->print.print.format != PRINT_JSON)
 			(void)fprintf(stderr,
 				"note: %s: the store no longer has the needed history; a new "
 				"initial state follows\n",
@@ -477,7 +477,7 @@ int command_watch(int argc, char **argv)
 			"a new one."},
 		.groups = {query_options(&w.args.query),
 			{"Options", watch_options, ARRAY_SIZE(watch_options), &w.args},
-			object_table_options(&w.print.object_table_args)},
+			object_table_options(&w.print.print.object_table_args)},
 		.takes = {1, 2, "write one feed; 'kinf status' lists them"},
 	};
 	int r = command_parse(&line, argc, argv);

@@ -10,7 +10,6 @@
 
 #include "common/buf.h"
 #include "print/print.h"
-#include "print/object_table.h"
 #include "reader/kinf.h"
 #include "store/journal/journal.h"
 
@@ -41,24 +40,6 @@ int watch_writer_flush(struct watch_writer *writer);
 
 /* ---- watch_print.c ------------------------------------------------------ */
 
-enum watch_format {
-	WATCH_TABLE,
-	WATCH_WIDE,
-	WATCH_NAME,
-	WATCH_JSON,
-	WATCH_YAML,
-	WATCH_COLUMNS,
-	WATCH_TEMPLATE,
-	WATCH_FORMAT_MAX
-};
-
-/* The formats, for the help of an option and its completion. */
-#define WATCH_FORMATS_TEXT \
-	"table, wide, name, json, yaml, jsonpath=TEMPLATE, jsonpath-file=FILE, " \
-	"custom-columns=HEAD:PATH,... or custom-columns-file=FILE"
-#define WATCH_FORMATS_WORDS \
-	"table|wide|name|json|yaml|jsonpath=|jsonpath-file=|custom-columns=|custom-columns-file="
-
 struct watch_print_event {
 	const char *type; /* ADDED, MODIFIED, DELETED, SYNC, LAPPED */
 	uint64_t event;
@@ -67,27 +48,31 @@ struct watch_print_event {
 	const struct record *old;    /* NULL: not wanted, or none */
 };
 
+/* The formats, for the help of an option and its completion. */
+#define WATCH_FORMATS_TEXT \
+	"table, wide, name, json, yaml, jsonpath=TEMPLATE, jsonpath-as-json=TEMPLATE, " \
+	"jsonpath-file=FILE, custom-columns=HEAD:PATH,... or custom-columns-file=FILE"
+#define WATCH_FORMATS_WORDS \
+	"table|wide|name|json|yaml|jsonpath=|jsonpath-as-json=|jsonpath-file=|custom-columns=|" \
+	"custom-columns-file="
+
 struct watch_print {
-	enum watch_format format;
-	bool types; /* print the type; in table and name SYNC and LAPPED also */
-	bool more;  /* YAML: a document was printed */
-	char singular[256];
-	struct object_table_args object_table_args;
-	struct object_table object_table;
-	struct print chosen; /* columns or template of such a format */
+	struct print print; /* its format is not PRINT_COUNT */
+	bool types;         /* print the type; in table and name SYNC and LAPPED also */
+	bool more;          /* YAML: a document was printed */
 };
 
 /* Chooses the format TEXT, the table if NULL. Returns 0, ERR_SYNTAX, or an error of reading a file
  * named by TEXT. */
-int watch_print_choose(struct watch_print *print, const char *text);
-void watch_print_release(struct watch_print *print);
+int watch_print_choose(struct watch_print *watch, const char *text);
+void watch_print_release(struct watch_print *watch);
 /* Prepares for the objects of a feed of SNAPSHOT like INFO. NAMESPACES: a table has a column for
  * them. Returns: 0, errors. */
-int watch_print_begin(struct watch_print *print, struct kinf_snapshot *snapshot,
+int watch_print_begin(struct watch_print *watch, struct kinf_snapshot *snapshot,
 	const struct kinf_feed_info *info, bool namespaces);
 /* Appends EVENT to OUT. */
-int watch_print(struct watch_print *print, const struct watch_print_event *event, struct buf *out);
+int watch_print(struct watch_print *watch, const struct watch_print_event *event, struct buf *out);
 /* Appends the rows held back for the widths of their columns. */
-int watch_print_settle(struct watch_print *print, struct buf *out);
+int watch_print_settle(struct watch_print *watch, struct buf *out);
 
 #endif

@@ -13,46 +13,33 @@
 #include "print/print.h"
 #include "reader/handle.h"
 
-static const char *const watch_formats[] = {"table", "wide", "name", "json", "yaml"};
-
-int watch_print_choose(struct watch_print *print, const char *text)
+int watch_print_choose(struct watch_print *watch, const char *text)
 {
-	struct print *chosen = &print->chosen;
+	int r = print_choose(&watch->print, text);
 
-	print->format = WATCH_TABLE;
-	if (!text)
-		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(watch_formats); i++)
-		if (strcmp(text, watch_formats[i]) == 0) {
-			print->format = (enum watch_format)i;
-			return 0;
-		}
-	if (!strchr(text, '='))
-		return err_say(ERR_SYNTAX, "output '%s': allowed are " WATCH_FORMATS_TEXT, text);
-	int r = print_choose(chosen, text);
-	print->format = chosen->columns ? WATCH_COLUMNS : WATCH_TEMPLATE;
-	return r;
+	return r == 0 && watch->print.format == PRINT_COUNT
+		       ? err_say(ERR_SYNTAX, "output 'count': allowed are " WATCH_FORMATS_TEXT)
+		       : r;
 }
 
-void watch_print_release(struct watch_print *print)
+void watch_print_release(struct watch_print *watch)
 {
-	object_table_release(&print->object_table);
-	option_texts_release(&print->object_table_args.labels);
-	print_release(&print->chosen);
+	print_release(&watch->print);
 }
 
-int watch_print_begin(struct watch_print *print, struct kinf_snapshot *snapshot,
+int watch_print_begin(struct watch_print *watch, struct kinf_snapshot *snapshot,
 	const struct kinf_feed_info *info, bool namespaces)
 {
+	struct print *print = &watch->print;
+	int r = print_begin(print, true);
+
 	object_table_singular(info, print->singular, sizeof(print->singular));
+	if (r < 0 || print->format > PRINT_WIDE)
+		return r;
 	print->object_table = (struct object_table){.args = &print->object_table_args,
-		.wide = print->format == WATCH_WIDE,
+		.wide = print->format == PRINT_WIDE,
 		.namespaces = namespaces,
-		.events = print->types};
-	if (print->format >= WATCH_COLUMNS) {
-		print->chosen.object_table_args.no_heads = print->object_table_args.no_heads;
-		return print_begin(&print->chosen, true);
-	}
+		.events = watch->types};
 	return object_table_begin(&print->object_table, snapshot, info);
 }
 
@@ -79,10 +66,10 @@ static int watch_print_json(const struct watch_print_event *event, struct buf *o
 
 /* Sets *BODY to {type, object} with the object *BODY, in ROOM, if types are to be printed: what
  * kubectl prints then. */
-static int watch_print_wrap(const struct watch_print *print, const struct watch_print_event *event,
+static int watch_print_wrap(const struct watch_print *watch, const struct watch_print_event *event,
 	struct buf *room, struct bytes *body)
 {
-	if (!print->types)
+	if (!watch->types)
 		return 0;
 	size_t opened = value_open_map(room);
 
@@ -97,7 +84,7 @@ static int watch_print_wrap(const struct watch_print *print, const struct watch_
 
 /* Appends the object as a YAML document, without managed fields, as kubectl does. */
 static int watch_print_yaml(
-	struct watch_print *print, const struct watch_print_event *event, struct buf *out)
+	struct watch_print *watch, const struct watch_print_event *event, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf less = BUF_INIT, sorted = BUF_INIT, wrapped = BUF_INIT;
 
@@ -108,27 +95,27 @@ static int watch_print_yaml(
 	if (r == FOUND)
 		body = buf_bytes(&less);
 	if (r >= 0)
-		r = watch_print_wrap(print, event, &wrapped, &body);
+		r = watch_print_wrap(watch, event, &wrapped, &body);
 	if (r == 0)
 		r = value_sort(body, VALUE_ORDER_YAML, &sorted);
 	if (r < 0)
 		return r;
-	buf_str(out, print->more ? "---\n" : "");
-	print->more = true;
+	buf_str(out, watch->more ? "---\n" : "");
+	watch->more = true;
 	return yaml_write(buf_bytes(&sorted), false, out);
 }
 
 /* Appends what kubectl prints of the object: a row, or the text of the template. */
 static int watch_print_chosen(
-	struct watch_print *print, const struct watch_print_event *event, struct buf *out)
+	struct watch_print *watch, const struct watch_print_event *event, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf wrapped = BUF_INIT;
-	struct print *chosen = &print->chosen;
+	struct print *chosen = &watch->print;
 
 	if (!event->object)
 		return 0;
 	struct bytes body = event->object->body;
-	int r = watch_print_wrap(print, event, &wrapped, &body);
+	int r = watch_print_wrap(watch, event, &wrapped, &body);
 	if (r == 0 && chosen->columns)
 		return columns_row(chosen->columns, body, &chosen->table, out);
 	if (r == 0)
@@ -138,25 +125,26 @@ static int watch_print_chosen(
 	return r < 0 ? r : template_end(chosen->template, "", out);
 }
 
-int watch_print(struct watch_print *print, const struct watch_print_event *event, struct buf *out)
+int watch_print(struct watch_print *watch, const struct watch_print_event *event, struct buf *out)
 {
 	struct kinf_object object = {0};
+	struct print *print = &watch->print;
 
-	if (print->format == WATCH_JSON)
+	if (print->format == PRINT_JSON)
 		return watch_print_json(event, out);
-	if (print->format == WATCH_YAML)
-		return watch_print_yaml(print, event, out);
-	if (print->format >= WATCH_COLUMNS)
-		return watch_print_chosen(print, event, out);
+	if (print->format == PRINT_YAML)
+		return watch_print_yaml(watch, event, out);
+	if (print->format >= PRINT_CUSTOM_COLUMNS)
+		return watch_print_chosen(watch, event, out);
 	/* kubectl has no row for the end of the initial state. */
-	if (!event->object && (!print->types || strcmp(event->type, "SYNC") == 0))
+	if (!event->object && (!watch->types || strcmp(event->type, "SYNC") == 0))
 		return 0;
 	if (event->object)
 		object_from_record(event->object, &object);
-	if (print->format == WATCH_NAME) {
-		buf_str(out, print->types ? event->type : "");
+	if (print->format == PRINT_NAME) {
+		buf_str(out, watch->types ? event->type : "");
 		if (event->object)
-			buf_printf(out, "%s%s/%.*s", print->types ? " " : "", print->singular,
+			buf_printf(out, "%s%s/%.*s", watch->types ? " " : "", print->singular,
 				BYTES_ARG(print_name(&object)));
 		buf_byte(out, '\n');
 		return buf_error(out);
@@ -165,9 +153,11 @@ int watch_print(struct watch_print *print, const struct watch_print_event *event
 		&print->object_table, event->type, event->object ? &object : NULL, out);
 }
 
-int watch_print_settle(struct watch_print *print, struct buf *out)
+int watch_print_settle(struct watch_print *watch, struct buf *out)
 {
-	if (print->format == WATCH_COLUMNS)
-		return table_settle(&print->chosen.table, out);
-	return print->format <= WATCH_WIDE ? object_table_settle(&print->object_table, out) : 0;
+	struct print *print = &watch->print;
+
+	if (print->format == PRINT_CUSTOM_COLUMNS)
+		return table_settle(&print->table, out);
+	return print->format <= PRINT_WIDE ? object_table_settle(&print->object_table, out) : 0;
 }
