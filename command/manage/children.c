@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -148,6 +149,31 @@ int children_start_due(struct children *children)
 			next = child->start_at_ns;
 	}
 	return proc_ms_until(next);
+}
+
+int child_start(
+	const char *path, char *const *arguments, const struct child_start *start, pid_t *ret_pid)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return err_set(-errno, "starting '%s'", path);
+	if (pid == 0) { /* until exec only async-signal-safe calls */
+		sigset_t none;
+
+		signals_reset();
+		(void)sigemptyset(&none);
+		(void)sigprocmask(SIG_SETMASK, &none, NULL);
+		(void)prctl(PR_SET_PDEATHSIG, start->death_signal);
+		if (start->background)
+			(void)setpgid(0, 0);
+		if ((!start->directory || chdir(start->directory) == 0) &&
+			(!start->fd || dup2(start->fd, start->number) >= 0))
+			(void)execvp(path, arguments);
+		_exit(CHILD_NOT_EXECUTED);
+	}
+	*ret_pid = pid;
+	return 0;
 }
 
 /* ---- ends and restarts -------------------------------------------------- */

@@ -30,6 +30,18 @@ struct child {
 
 #define CHILD_NOT_EXECUTED 127 /* a shell's exit status for that */
 
+/* The difference between a program that a command waits for and the command itself. */
+struct child_start {
+	const char *directory; /* NULL: none */
+	int fd, number;        /* FD becomes its descriptor NUMBER; 0: none does */
+	int death_signal;      /* when this process dies; 0: none */
+	bool background;       /* the terminal's signals are not for it */
+};
+
+/* Starts PATH, searched in PATH without a slash, without this process's handling of signals. */
+int child_start(
+	const char *path, char *const *arguments, const struct child_start *start, pid_t *ret_pid);
+
 struct children {
 	struct child *child;
 	size_t n;

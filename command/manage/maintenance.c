@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -122,15 +121,11 @@ int maintenance_run(const char *const *program, int signals, const char *what, c
 	int r = children_find(program[0], &path);
 	if (r < 0)
 		return r;
-	pid_t pid = fork();
-	if (pid < 0)
-		return err_set(-errno, "starting '%s'", path);
-	if (pid == 0) { /* until exec only async-signal-safe calls */
-		signals_reset();
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)execv(path, (char *const *)(uintptr_t)program);
-		_exit(CHILD_NOT_EXECUTED);
-	}
+	pid_t pid;
+	r = child_start(path, (char *const *)(uintptr_t)program,
+		&(struct child_start){.death_signal = SIGKILL}, &pid);
+	if (r < 0)
+		return r;
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		(void)poll(&wait, 1, 200); /* SIGCHLD ends it */
 		ticker_show(&ticker, maintenance_size(making) >> 20, 0, "MiB");

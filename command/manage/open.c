@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -204,34 +203,6 @@ static int open_prepare(struct open_work *work)
 	return r == 0 ? home_open(work->store, &options, &home) : r;
 }
 
-/* Starts PATH with ARGUMENTS; its standard error goes to the file LOG, unless that is NULL. */
-static int open_start(const char *path, char *const *arguments, const char *log, pid_t *ret_pid)
-{
-	pid_t pid = fork();
-
-	if (pid < 0)
-		return err_set(-errno, "starting '%s'", path);
-	if (pid == 0) { /* until exec only async-signal-safe calls */
-		int fd = log ? open(log, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
-
-		sigset_t none;
-
-		signals_reset();
-		(void)sigemptyset(&none);
-		(void)sigprocmask(SIG_SETMASK, &none, NULL);
-		if (fd >= 0)
-			(void)dup2(fd, STDERR_FILENO);
-		if (log) {
-			(void)setpgid(0, 0); /* the terminal's signals are for the command */
-			(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-		}
-		(void)execvp(path, arguments);
-		_exit(CHILD_NOT_EXECUTED);
-	}
-	*ret_pid = pid;
-	return 0;
-}
-
 /* Prints the end of kinf-serve's log. Returns the failure. */
 static int open_explain(const char *log)
 {
@@ -259,8 +230,13 @@ static int open_serve(struct open_work *work)
 	int r = children_find("kinf-serve", &path);
 	if (r == 0 && unlink(addresses) < 0 && errno != ENOENT)
 		r = err_set(-errno, "removing '%s'", addresses);
+	AUTO_FD int fd = open(log, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	const struct child_start start = {.fd = fd > 0 ? fd : 0,
+		.number = STDERR_FILENO,
+		.death_signal = SIGTERM,
+		.background = true};
 	if (r == 0)
-		r = open_start(path, arguments, log, &work->serve);
+		r = child_start(path, arguments, &start, &work->serve);
 	while (r == 0 && access(addresses, R_OK) < 0) {
 		if (waitpid(work->serve, NULL, WNOHANG) != 0) {
 			work->serve = 0;
@@ -310,7 +286,7 @@ static int open_run(struct open_work *work, char *const *command)
 			"note: this shell's kubectl and kinf read the store '%s'; "
 			"exit ends it\n",
 			work->store);
-	int r = open_start(arguments[0], arguments, NULL, &pid);
+	int r = child_start(arguments[0], arguments, &(struct child_start){0}, &pid);
 	if (r < 0)
 		return r;
 	while (waitpid(pid, &status, WNOHANG) == 0) {

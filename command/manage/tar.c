@@ -16,7 +16,6 @@
 
 #include "command/manage/children.h"
 #include "common/bytes.h"
-#include "common/daemon/signals.h"
 #include "common/err.h"
 #include "store/env/text_file.h"
 
@@ -28,21 +27,13 @@
 static int tar_run(const char *directory, int fd, int number, const char *const *arguments,
 	tar_wait_fn *wait, void *arg)
 {
-	int status, r = 0;
-	pid_t pid = fork();
+	const struct child_start start = {.directory = directory, .fd = fd, .number = number};
+	int status;
+	pid_t pid;
+	int r = child_start("tar", (char *const *)(uintptr_t)arguments, &start, &pid);
 
-	if (pid < 0)
-		return err_set(-errno, "starting 'tar'");
-	if (pid == 0) { /* until exec only async-signal-safe calls */
-		sigset_t none;
-
-		signals_reset();
-		(void)sigemptyset(&none);
-		(void)sigprocmask(SIG_SETMASK, &none, NULL);
-		if (chdir(directory) == 0 && dup2(fd, number) >= 0)
-			(void)execvp("tar", (char *const *)(uintptr_t)arguments);
-		_exit(CHILD_NOT_EXECUTED);
-	}
+	if (r < 0)
+		return r;
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		if (r == 0 && (r = wait(arg)) < 0)
 			(void)kill(pid, SIGTERM);
