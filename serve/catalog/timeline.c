@@ -222,30 +222,16 @@ void timeline_settle(struct timeline *t, const struct feed_checkpoint *checkpoin
 
 /* ---- finding ------------------------------------------------------------ */
 
-/* Finds the first entry after seq. */
-static size_t timeline_after(const struct timeline *t, uint64_t seq)
+/* Finds the first entry that is newer than RV; after SEQ if RV is NULL. */
+static size_t timeline_find(const struct timeline *t, uint64_t seq, const timeline_rv *rv)
 {
 	size_t low = t->first, high = t->n;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
+		const struct timeline_entry *entry = &t->entries[middle];
 
-		if (t->entries[middle].seq <= seq)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static size_t timeline_newer(const struct timeline *t, timeline_rv rv)
-{
-	size_t low = t->first, high = t->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (t->entries[middle].rv <= rv)
+		if (rv ? entry->rv <= *rv : entry->seq <= seq)
 			low = middle + 1;
 		else
 			high = middle;
@@ -294,7 +280,7 @@ enum timeline_place timeline_seek(
 		return wanted <= t->earlier ? TIMELINE_GONE : TIMELINE_FUTURE;
 	if (!t->has_oldest || wanted < t->oldest)
 		return TIMELINE_GONE;
-	size_t i = timeline_newer(t, wanted);
+	size_t i = timeline_find(t, 0, &wanted);
 
 	if (i == t->n || t->entries[i].seq > t->visible)
 		return TIMELINE_FOUND;
@@ -310,7 +296,7 @@ int timeline_next(const struct timeline *t, uint64_t position, struct timeline_e
 {
 	if (position < t->gone)
 		return LAPPED;
-	size_t i = timeline_after(t, position);
+	size_t i = timeline_find(t, position, NULL);
 
 	if (i == t->n || t->entries[i].seq > t->visible)
 		return END;
@@ -322,7 +308,7 @@ uint64_t timeline_settled(const struct timeline *t, uint64_t seq)
 {
 	if (seq > t->visible)
 		seq = t->visible;
-	size_t i = timeline_after(t, seq);
+	size_t i = timeline_find(t, seq, NULL);
 
 	if (i < t->n && t->entries[i].begin && t->entries[i].begin <= seq)
 		seq = t->entries[i].begin - 1;
@@ -331,7 +317,7 @@ uint64_t timeline_settled(const struct timeline *t, uint64_t seq)
 
 void timeline_rv_at(const struct timeline *t, uint64_t seq, char text[TIMELINE_RV_SIZE])
 {
-	size_t i = timeline_after(t, seq);
+	size_t i = timeline_find(t, seq, NULL);
 
 	text[0] = '\0';
 	if (i == t->n || t->entries[i].seq > t->visible)
