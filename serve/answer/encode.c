@@ -425,15 +425,27 @@ int answer_encode_bookmark(
 	struct answer_encoder *encoder, const char *rv, bool ends_initial, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf body = BUF_INIT;
-	enum api_include include = encoder->request->options.include;
-	int r = encode_bookmark_body(encoder->request, rv, ends_initial, &body);
+	const struct answer_request *request = encoder->request;
+	const struct feed_definition *d = &request->feed->definition;
+	enum api_include include = request->options.include;
+	int r = encode_bookmark_body(request, rv, ends_initial, &body);
 
 	/* A table without objects would not mark the end of the initial ones. */
 	if (ends_initial && include == API_INCLUDE_NONE)
 		include = API_INCLUDE_METADATA;
-	return r < 0 ? r
-		     : encode_event(
-			       encoder, "BOOKMARK", buf_bytes(&body), BYTES_NONE, include, out);
+	if (r == 0)
+		r = encode_event(encoder, "BOOKMARK", buf_bytes(&body), BYTES_NONE, include, out);
+	/* after the object: the event's end, and before it the table's */
+	const char *end = request->accept.form == API_FORM_OBJECT ? "}}\n"
+			  : request->accept.form == API_FORM_TABLE && include == API_INCLUDE_OBJECT
+				  ? "}}]}}\n"
+				  : NULL;
+	if (r < 0 || !end)
+		return r;
+	buf_truncate(out, out->size - strlen(end));
+	buf_str(out, api_bookmark_rest(d->group, d->version, d->kind));
+	buf_str(out, end);
+	return buf_error(out);
 }
 
 void answer_encode_error(const struct answer_request *request, struct buf *out)

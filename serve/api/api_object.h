@@ -16,4 +16,11 @@ int api_object_write(struct bytes body, bool omit_type, struct bytes rv, struct 
 int api_object_write_metadata(
 	struct bytes body, const char *version, struct bytes rv, struct buf *out);
 
+/* ---- api_bookmark.c ----------------------------------------------------- */
+
+/* Returns the members after metadata of a bookmark, as JSON after a comma: the zero values of the
+ * kind's structure. The official Java client refuses objects without their required members.
+ * Returns "" for custom resources and kinds without such members. */
+const char *api_bookmark_rest(const char *group, const char *version, const char *kind);
+
 #endif

@@ -540,7 +540,7 @@ def frames(body):
 
 
 def bookmark(line):
-    """LINE without its version, and without what is empty in every object of the kind."""
+    """LINE without its version, and without what docs/serve.md names."""
     event = json.loads(line)
     for row in event["object"].get("rows", []):
         row["cells"] = None
@@ -548,9 +548,6 @@ def bookmark(line):
         if whole and "metadata" in whole:
             whole["metadata"]["resourceVersion"] = "N"
             whole["metadata"].get("annotations", {}).pop("deprecated.daemonset.template.generation", None)
-            kept = {"kind", "apiVersion", "metadata", "columnDefinitions", "rows"}
-            for key in whole.keys() - kept:
-                del whole[key]
             if not whole["metadata"].get("annotations", True):
                 del whole["metadata"]["annotations"]
     return json.dumps(event, separators=(",", ":"), sort_keys=True).replace('{"object":', '{"type":"BOOKMARK","object":', 1).encode()

@@ -5,6 +5,7 @@
 #include "common/value/custom.h"
 #include "serve/api/api_accept.h"
 #include "serve/api/api_kinds.h"
+#include "serve/api/api_object.h"
 #include "serve/api/api_options.h"
 #include "serve/api/api_path.h"
 #include "serve/api/api_token.h"
@@ -390,6 +391,20 @@ Test(serve_request, s20_s21_s22_s26_s27_field_labels) /* S20 to S22, S26, S27 */
 	fields_are("lifecycle.k8s.io", "Eviction", true, "spec.color=red",
 		"\"spec.color\" is not a known field selector: only \"metadata.name\", "
 		"\"metadata.namespace\"");
+}
+
+Test(serve_request, bookmarks_have_the_zero_values_of_their_kind)
+{
+	cr_expect_str_eq(api_bookmark_rest("", "v1", "Pod"),
+		",\"spec\":{\"containers\":null},\"status\":{}");
+	cr_expect_str_eq(api_bookmark_rest("", "v1", "ConfigMap"), "");
+	cr_expect(strstr(api_bookmark_rest("autoscaling", "v1", "HorizontalPodAutoscaler"),
+		"\"currentReplicas\":0"));
+	cr_expect(strstr(api_bookmark_rest("autoscaling", "v2", "HorizontalPodAutoscaler"),
+		"\"currentMetrics\":null"));
+	cr_expect_str_eq(api_bookmark_rest("example.com", "v1", "Pod"), "");
+	cr_expect_str_eq(api_bookmark_rest("scheduling.k8s.io", "v1beta1", "PodGroup"),
+		",\"spec\":{\"schedulingPolicy\":{}},\"status\":{}");
 }
 
 Test(serve_request, groups_and_versions_have_the_api_servers_order)
