@@ -17,8 +17,15 @@ type parser struct {
 	text    string
 	at, end int
 	path    *Path
-	depth   int  // of filters and unions around this path
-	blanks  bool // may stand between steps: in braces and filters
+	cost    *cost // of all parts of the path
+	depth   int   // of filters and unions around this path
+	blanks  bool  // may stand between steps: in braces and filters
+}
+
+// cost counts what could take a path for ever.
+type cost struct {
+	ways     int // combinations of the members of all unions
+	descents int // steps ".."
 }
 
 type syntaxError struct{ error }
@@ -34,7 +41,7 @@ func Parse(text string) (path *Path, err error) {
 			path, err = nil, e.error
 		}
 	}()
-	p := &parser{text: text, end: len(text), path: &Path{}}
+	p := &parser{text: text, end: len(text), path: &Path{}, cost: &cost{ways: 1}}
 	if p.take("{") {
 		if p.at == p.end || text[p.end-1] != '}' {
 			p.fail("expected '}' at the end")
@@ -49,13 +56,6 @@ func Parse(text string) (path *Path, err error) {
 	}
 	if len(p.path.steps) == 0 {
 		p.fail("expected a key")
-	}
-	ways, descents := p.path.cost()
-	if ways > waysMost {
-		return nil, fmt.Errorf("field path '%s': the members of its unions have more than %d combinations", text, waysMost)
-	}
-	if descents > descentsMost {
-		return nil, fmt.Errorf("field path '%s': more than %d steps '..'", text, descentsMost)
 	}
 	var to strings.Builder
 	p.path.write(&to, true)
@@ -238,6 +238,10 @@ func (p *parser) union() {
 		s.union = append(s.union, p.unionMember())
 	}
 	p.add(s)
+	if len(s.union) > waysMost/p.cost.ways {
+		p.fail("the members of its unions have too many combinations")
+	}
+	p.cost.ways *= len(s.union)
 }
 
 // constant parses a number, true, false or a quoted text.
@@ -370,6 +374,9 @@ func (p *parser) dot() {
 		if n := len(p.path.steps); n > 0 && p.path.steps[n-1].kind == stepDescent {
 			p.fail("'..' twice")
 		}
+		if p.cost.descents++; p.cost.descents > descentsMost {
+			p.fail("too many steps '..'")
+		}
 		p.add(step{kind: stepDescent})
 		if c := p.peek(); !isPlain(c) && c != '*' && c != '\\' {
 			return
@@ -412,7 +419,7 @@ func (p *parser) steps() {
 	}
 }
 
-// ---- quoted texts and cost --------------------------------------------------------
+// ---- quoted texts -----------------------------------------------------------------
 
 // unquote parses a text between quotes. \n, \t, \x41, \u0041 and the like stand for characters.
 func (p *parser) unquote() (string, bool) {
@@ -451,36 +458,4 @@ func (p *parser) unquote() (string, bool) {
 		}
 	}
 	return string(text), p.take(string(quote))
-}
-
-// cost returns the combinations of the members of unions, at most waysMost + 1, and the nested steps
-// "..". Without limits a path could take for ever.
-func (p *Path) cost() (ways, descents int) {
-	ways = 1
-	for _, s := range p.steps {
-		more, deeper := 1, 0
-		switch s.kind {
-		case stepDescent:
-			deeper = 1
-		case stepUnion:
-			more = 0
-			for _, m := range s.union {
-				w, d := m.path.cost()
-				if m.otherwise != nil {
-					ow, od := m.otherwise.cost()
-					w, d = max(w, ow), max(d, od)
-				}
-				more, deeper = more+w, max(deeper, d)
-			}
-		case stepFilter:
-			for _, side := range []*Path{s.filter.left.path, s.filter.right.path} {
-				if side != nil {
-					w, d := side.cost()
-					more, deeper = max(more, w), max(deeper, d)
-				}
-			}
-		}
-		ways, descents = min(ways*more, waysMost+1), descents+deeper
-	}
-	return ways, descents
 }
