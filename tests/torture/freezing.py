@@ -20,7 +20,7 @@ import sys
 from torture import FEED, INDEXES, Tally, arguments, eventually, program, whole, with_workspace
 
 REFLECTOR = ("journal.", "list.")
-READERS = ("journal.open", "index.open", "cursor.write", "watch.feeds")
+READERS = ("journal.open", "index.open", "env.pinned", "read.object", "cursor.write", "watch.feeds")
 # At a start there is nothing to build or to list; these points are passed only with more ado (kills.py).
 RARE = ("rebuild.", "list.", "index.list_apply", "index.backfill", "journal.trim")
 
@@ -82,7 +82,7 @@ class Freezing:
         self.store.wait_equal(self.simulator, FEED)
         for process in daemons:
             process.stop()
-        points = [point for point in failpoints() if not point.startswith((*RARE, "cursor.", "watch."))]
+        points = [point for point in failpoints() if not point.startswith((*RARE, "env.pinned", "pins.write", "follow.", "read.", "cursor.", "watch."))]
         if self.options.count:
             points = random.Random(self.options.seed).sample(points, min(len(points), self.options.count))
         for point in points:
