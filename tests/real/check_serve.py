@@ -346,15 +346,15 @@ APART = {
     "viewer-version": "no version of the server is known", "api-v1": "only what is served", "apps-v1": "only what is served",
     "custom-v1": "only what is served", "viewer-document": "only what is served", "pretty-discovery": "only what is served", "aggregated*": "only what is served",
     "accept-yaml": "JSON only", "accept-protobuf*": "objects in JSON only", "accept-metas-beta-protobuf": "protobuf of v1 only", "accept-cbor": "JSON only", "accept-html": "names JSON only", "accept-v9": "names JSON only",
-    "accept-upper*": "names JSON only", "accept-metas-of-object": "the form first", "accept-meta-of-list-bad-rv": "the form first", "accept-metas-missing": "the form first", "include-of-missing": "the form first", "accept-other-group": "names JSON only", "accept-unknown-as": "names JSON only", "accept-garbage": "names JSON only", "accept-watch-yaml": "JSON only",
+    "accept-upper*": "names JSON only", "accept-meta-of-list-bad-rv": "the form first", "accept-metas-missing": "the form first", "include-of-missing": "the form first", "accept-other-group": "names JSON only", "accept-unknown-as": "names JSON only", "accept-garbage": "names JSON only", "accept-watch-yaml": "JSON only",
     "accept-watch-html": "names JSON only", "accept-metas-none": "items [] instead of null", "accept-discovery-html": "names JSON only",
     # Requests answered otherwise by kinf-serve, on purpose.
     "accept-application": "application/* is JSON", "accept-quality-0": "q=0 is not acceptable", "timeout-bad": "ignored", "timeout-quoted": "ignored", "timeout-overflow": "ignored", "deadline-*": "ignored",
-    "get-rv abc": "400 instead of 500", "watch-rv*": "400 instead of 500", "slash-*": "one path, one object", "encoded-slash": "one path, one object",
+    "fields-jobs-bad": "the words of pods", "get-rv abc": "400 instead of 500", "watch-rv*": "400 instead of 500", "slash-*": "one path, one object", "encoded-slash": "one path, one object",
     "root-of-namespaces": "one path, one object", "token *": "other words", "token-dots": "a key like others", "token-zero": "other words", "token-start*": "other words, a key like others", "no-token": "no anonymous user", "basic": "no anonymous user",
     "HEAD*": "answered as GET", "POST list": "writes are not served", "PUT object": "writes are not served", "PATCH object": "writes are not served", "DELETE list": "writes are not served",
     "DELETE object": "writes are not served", "watch metadata-list-form": "406 instead of a stream without events", "watch old": "history begins at our first list",
-    "watch metadata-protobuf-old": "history begins at our first list",
+    "watch metadata-protobuf-old": "history begins at our first list", "socket old": "history begins at our first list",
 }
 
 # ---- asking --------------------------------------------------------------------------------------
