@@ -11,31 +11,26 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
-#include "common/hashtable.h"
 #include "common/proc.h"
 #include "processor/config_indexes.h"
 
 #define APPLY_MAGIC 0x4150504cu
 #define TICK_EVERY  256
 
+/* A feed with a record in this transaction or an earlier one. */
 struct apply_feed {
-	struct index_feed row;
-	bool unsaved; /* its RV changed since the row was saved: it is in apply.unsaved */
+	uint32_t id;
 	struct terms *terms;
 };
 
 struct apply {
 	uint32_t magic;
-	bool loaded; /* the feeds and their definitions were read from the index */
 	uint32_t feed_changes;
 	const struct processor *p;
 	struct journal *journal;
 	struct index *index;
-	struct apply_feed *feeds;
+	struct apply_feed *feeds; /* by id */
 	size_t n_feeds, feeds_room;
-	struct hashtable places; /* feed id to the index in FEEDS */
-	uint32_t *unsaved;       /* ids of feeds */
-	size_t n_unsaved, unsaved_room;
 	struct term_list old, new;
 	uint64_t work; /* records handled: ticks now and then */
 	/* Counted here, added to the status page after the commit. */
@@ -48,11 +43,7 @@ int apply_new(const struct processor *p, struct journal *journal, struct index *
 	struct apply *apply = calloc(1, sizeof(*apply));
 	if (!apply)
 		return err_set(-ENOMEM, "applying records");
-	*apply = (struct apply){.magic = APPLY_MAGIC,
-		.p = p,
-		.journal = journal,
-		.index = index,
-		.places = HASHTABLE_INIT(struct hashtable_number, hashtable_number_is, NULL)};
+	*apply = (struct apply){.magic = APPLY_MAGIC, .p = p, .journal = journal, .index = index};
 	*ret_apply = apply;
 	return 0;
 }
@@ -66,8 +57,6 @@ void apply_free(struct apply **apply_pointer)
 	CHECK_OBJ(apply, APPLY_MAGIC);
 	apply_forget(apply);
 	free(apply->feeds);
-	free(apply->unsaved);
-	hashtable_release(&apply->places);
 	term_list_release(&apply->old);
 	term_list_release(&apply->new);
 	apply->magic = 0;
@@ -80,106 +69,64 @@ uint32_t apply_feed_changes(const struct apply *apply)
 	return apply->feed_changes;
 }
 
-/* ---- the feeds and their definitions, as in the index ------------------- */
+/* ---- the feeds and their definitions ------------------------------------ */
 
 void apply_forget(struct apply *apply)
 {
 	CHECK_OBJ(apply, APPLY_MAGIC);
 	for (size_t i = 0; i < apply->n_feeds; i++)
 		terms_free(&apply->feeds[i].terms);
-	hashtable_clear(&apply->places);
-	apply->n_feeds = apply->n_unsaved = 0;
-	apply->loaded = false;
-}
-
-static struct apply_feed *apply_find_feed(struct apply *apply, uint32_t id)
-{
-	const struct hashtable_number *found = hashtable_find_number(&apply->places, id);
-
-	return found ? &apply->feeds[found->value] : NULL;
-}
-
-static int apply_know_feed(struct apply *apply, const struct index_feed *row)
-{
-	struct apply_feed feed = {.row = *row};
-	int r = terms_new(&feed.terms);
-
-	if (r == 0)
-		r = hashtable_put_number(
-			&apply->places, row->feed, (uint32_t)apply->n_feeds, "the table of feeds");
-	if (r == 0)
-		r = ARRAY_ADD(apply->feeds, apply->n_feeds, apply->feeds_room, feed, "the feeds");
-	if (r < 0)
-		terms_free(&feed.terms); /* the caller forgets all feeds */
-	return r;
+	apply->n_feeds = 0;
 }
 
 /* Definitions being filled count too: the index maintains their filled part. */
-static int apply_know_definition(struct apply *apply, const struct index_definition *definition)
+static int apply_read_definitions(struct apply *apply, uint32_t feed, struct terms *terms)
 {
-	struct apply_feed *feed = apply_find_feed(apply, definition->feed);
-
-	if (!feed)
-		return err_say(ERR_CORRUPT,
-			"index definition '%s' is of feed %" PRIu32 ", missing in the index",
-			definition->name, definition->feed);
-	return definition->dropping ? 0 : terms_add(feed->terms, definition);
-}
-
-static int apply_load(struct apply *apply)
-{
-	struct txn *txn = index_txn(apply->index);
-	CLEANUP(index_rows_release) struct index_rows feeds = {txn}, definitions = {txn};
-	struct index_definition definition;
-	struct index_feed feed;
+	const struct index_definition *definition;
 	int r = 0;
 
-	if (apply->loaded)
-		return 0;
-	while (r == 0 && (r = index_next_feed(&feeds, &feed)) == FOUND)
-		r = apply_know_feed(apply, &feed);
-	r = r == END ? 0 : r;
-	while (r == 0 && (r = index_next_definition(&definitions, &definition)) == FOUND)
-		r = apply_know_definition(apply, &definition);
-	apply->loaded = r == END;
-	if (!apply->loaded)
-		apply_forget(apply);
-	return r == END ? 0 : r;
+	for (size_t i = 0; r == 0 && (definition = index_definition_held(apply->index, i)); i++)
+		if (definition->feed == feed && !definition->dropping)
+			r = terms_add(terms, definition);
+	return r;
 }
 
-static int apply_known_feed(struct apply *apply, uint32_t id, struct apply_feed **ret_feed)
+/* Returns the terms of a feed of the index. */
+static int apply_find_terms(struct apply *apply, uint32_t feed, struct terms **ret_terms)
 {
-	int r = apply_load(apply);
-	if (r)
-		return r;
-	*ret_feed = apply_find_feed(apply, id);
-	return *ret_feed ? 0 : err_say(ERR_CORRUPT, "feed %" PRIu32 " is not in the index", id);
+	size_t i = ARRAY_PLACE(apply->feeds, apply->n_feeds, .id, feed);
+	CLEANUP(terms_free) struct terms *terms = NULL;
+	int r = 0;
+
+	if (i == apply->n_feeds || apply->feeds[i].id != feed) {
+		r = terms_new(&terms);
+		if (r == 0)
+			r = apply_read_definitions(apply, feed, terms);
+		if (r == 0)
+			r = ARRAY_INSERT(apply->feeds, apply->n_feeds, apply->feeds_room, i,
+				((struct apply_feed){feed, terms}), "the feeds");
+		if (r < 0)
+			return r;
+		terms = NULL;
+	}
+	*ret_terms = apply->feeds[i].terms;
+	return 0;
 }
 
-int apply_define(struct apply *apply, uint32_t feed_id, const char *name, const char *paths)
+static int apply_define(void *arg, uint32_t feed, const char *name, const char *paths)
 {
-	struct index_definition definition = {.feed = feed_id, .name = name, .paths = paths};
-	int r = index_define(apply->index, feed_id, name, paths, &definition.id);
+	uint32_t id;
 
-	return r < 0 ? r : terms_add(apply_find_feed(apply, feed_id)->terms, &definition);
-}
-
-static int apply_define_configured(void *arg, uint32_t feed, const char *name, const char *paths)
-{
-	return apply_define(arg, feed, name, paths);
+	return index_define(((struct apply *)arg)->index, feed, name, paths, &id);
 }
 
 int apply_add_feed(
 	struct apply *apply, const struct index_feed *row, const struct feed_definition *of)
 {
 	CHECK_OBJ(apply, APPLY_MAGIC);
-	int r = apply_load(apply);
+	int r = index_feed_set(apply->index, row);
 
-	if (!r)
-		r = index_feed_set(apply->index, row);
-	if (!r)
-		r = apply_know_feed(apply, row);
-	return r ? r : config_indexes_each(apply->p->config, of, apply_define_configured, apply);
+	return r ? r : config_indexes_each(apply->p->config, of, apply_define, apply);
 }
 
 /* ---- objects ------------------------------------------------------------ */
@@ -187,10 +134,16 @@ int apply_add_feed(
 /* Reads the terms of RECORD. An unreadable body has none at any time: the object is found by its
  * name only, and counted. */
 static int apply_read_terms(
-	const struct apply_feed *feed, const struct record *record, struct term_list *list)
+	struct apply *apply, const struct record *record, struct term_list *list)
 {
-	int r = terms_collect(feed->terms, record, list);
+	struct terms *terms;
+	int r = apply_find_terms(apply, record->feed, &terms);
 
+	if (!r)
+		r = record_check(record);
+	if (r)
+		return r;
+	r = terms_collect(terms, record, list);
 	if (r != ERR_CORRUPT)
 		return r;
 	err_ignore(r, "the object is counted as unindexable");
@@ -199,22 +152,11 @@ static int apply_read_terms(
 	return 0;
 }
 
-static int apply_collect(
-	const struct apply_feed *feed, const struct record *record, struct term_list *list)
-{
-	int r = record_check(record);
-
-	return r ? r : apply_read_terms(feed, record, list);
-}
-
 int apply_terms(struct apply *apply, const struct record *record, const struct term_list **ret_list)
 {
 	CHECK_OBJ(apply, APPLY_MAGIC);
-	struct apply_feed *feed;
-	int r = apply_known_feed(apply, record->feed, &feed);
+	int r = apply_read_terms(apply, record, &apply->new);
 
-	if (!r)
-		r = apply_collect(feed, record, &apply->new);
 	if (r)
 		return r;
 	*ret_list = &apply->new;
@@ -222,12 +164,11 @@ int apply_terms(struct apply *apply, const struct record *record, const struct t
 }
 
 /* Collects the terms of the version held by the index; none without the object. */
-static int apply_collect_held(
-	struct apply *apply, struct txn *txn, const struct apply_feed *feed, struct bytes key)
+static int apply_collect_held(struct apply *apply, struct txn *txn, uint32_t feed, struct bytes key)
 {
 	struct index_entry held;
 	struct record record;
-	int r = index_entry(apply->index, feed->row.feed, key, &held);
+	int r = index_entry(apply->index, feed, key, &held);
 
 	apply->old.n = 0;
 	if (r != FOUND)
@@ -238,25 +179,22 @@ static int apply_collect_held(
 	if (r == NOT_FOUND)
 		r = err_say(ERR_CORRUPT, "the index holds seq %" PRIu64 ", the journal does not",
 			held.seq);
-	if (!r) {
-		r = record_check(&record);
-		if (r < 0)
-			return err_add(r, "the terms of '%.*s' before this change are not known",
-				BYTES_ARG(key));
-	}
-	return r ? r : apply_read_terms(feed, &record, &apply->old);
+	if (!r)
+		r = apply_read_terms(apply, &record, &apply->old);
+	return r == ERR_CORRUPT ? err_add(r, "the terms of '%.*s' before this change are not known",
+					  BYTES_ARG(key))
+				: r;
 }
 
-static int apply_put(
-	struct apply *apply, struct txn *txn, struct apply_feed *feed, const struct record *record)
+static int apply_put(struct apply *apply, struct txn *txn, const struct record *record)
 {
 	struct index_change change = {.feed = record->feed,
 		.key = record->key,
 		.to = {.seq = record->seq, .generation = journal_generation(apply->journal)}};
-	int r = apply_collect_held(apply, txn, feed, record->key);
+	int r = apply_collect_held(apply, txn, record->feed, record->key);
 
 	if (!r)
-		r = apply_collect(feed, record, &apply->new);
+		r = apply_read_terms(apply, record, &apply->new);
 	if (r < 0)
 		return r;
 	if (txn_place(txn, record->stored, &change.to.place) == FOUND)
@@ -277,23 +215,19 @@ static int apply_tick(struct apply *apply)
 int apply_enter(struct apply *apply, struct txn *txn, const struct record *record)
 {
 	CHECK_OBJ(apply, APPLY_MAGIC);
-	struct apply_feed *feed;
-	int r = apply_known_feed(apply, record->feed, &feed);
+	int r = apply_put(apply, txn, record);
 
-	if (!r)
-		r = apply_put(apply, txn, feed, record);
 	return r ? r : apply_tick(apply);
 }
 
-static int apply_object(
-	struct apply *apply, struct txn *txn, struct apply_feed *feed, const struct record *record)
+static int apply_object(struct apply *apply, struct txn *txn, const struct record *record)
 {
 	int r;
 
 	if (record->type != RECORD_DELETED) {
-		r = apply_put(apply, txn, feed, record);
+		r = apply_put(apply, txn, record);
 	} else {
-		r = apply_collect_held(apply, txn, feed, record->key);
+		r = apply_collect_held(apply, txn, record->feed, record->key);
 		if (!r)
 			r = index_remove(apply->index, record->feed, record->key, apply->old.terms,
 				apply->old.n);
@@ -306,10 +240,10 @@ static int apply_object(
 
 /* ---- lists -------------------------------------------------------------- */
 
-/* Applies all records of FEED between BEGIN and END. Memory stays bounded: the index writes its
- * collected changes in portions, inside the transaction. */
+/* Applies all records of FEED between its LIST_BEGIN and END. Memory stays bounded: the index
+ * writes its collected changes in portions, inside the transaction. */
 static int apply_bracket(
-	struct apply *apply, struct txn *txn, struct apply_feed *feed, uint64_t begin, uint64_t end)
+	struct apply *apply, struct txn *txn, const struct index_feed *feed, uint64_t end)
 {
 	CLEANUP(journal_walk_close) struct journal_walk *walk = NULL;
 	struct journal_meta meta;
@@ -317,41 +251,39 @@ static int apply_bracket(
 	int r = journal_meta(apply->journal, txn, &meta);
 
 	if (!r) /* an open first list may be trimmed */
-		r = journal_walk_open_checked(txn, begin + 1, meta.horizon, end, &walk);
-	if (feed->row.listed ==
+		r = journal_walk_open_checked(txn, feed->list_begin + 1, meta.horizon, end, &walk);
+	if (feed->listed ==
 		0) /* no object has an older version: this reads in the journal's order */
 		env_expect_random(journal_env(apply->journal), false);
 	while (!r && (r = journal_walk_next(walk, &record)) == FOUND && record.seq < end) {
-		if (record.feed != feed->row.feed || !record_is_change(record.type))
+		if (record.feed != feed->feed || !record_is_change(record.type))
 			continue;
 		r = failpoint_pass(FAILPOINT_INDEX_LIST_APPLY);
 		if (!r)
-			r = apply_object(apply, txn, feed, &record);
+			r = apply_object(apply, txn, &record);
 	}
 	return r < 0 ? r : 0;
 }
 
 static int apply_list_end(
-	struct apply *apply, struct txn *txn, struct apply_feed *feed, const struct record *record)
+	struct apply *apply, struct txn *txn, struct index_feed *feed, const struct record *record)
 {
-	uint64_t begin = feed->row.list_begin;
-
-	if (begin == 0)
+	if (feed->list_begin == 0)
 		return err_say(
 			ERR_CORRUPT, "seq %" PRIu64 " ends a list that did not begin", record->seq);
-	int r = apply_bracket(apply, txn, feed, begin, record->seq);
+	int r = apply_bracket(apply, txn, feed, record->seq);
 	if (r < 0)
 		return err_add(r, "list of feed %" PRIu32, record->feed);
-	if (feed->row.listed == 0)
-		feed->row.listed = record->seq;
-	feed->row.list_begin = 0;
+	if (feed->listed == 0)
+		feed->listed = record->seq;
+	feed->list_begin = 0;
 	if (!(record->flags & RECORD_ABANDONED)) {
 		/* A list's RV counts even if it is older: etcd was restored. */
-		memset(feed->row.rv, 0, sizeof(feed->row.rv));
-		(void)index_feed_set_rv(&feed->row, record->rv);
+		memset(feed->rv, 0, sizeof(feed->rv));
+		(void)index_feed_set_rv(feed, record->rv);
 	}
 	apply->lists++;
-	return index_feed_set(apply->index, &feed->row);
+	return index_feed_set(apply->index, feed);
 }
 
 /* ---- records ------------------------------------------------------------ */
@@ -376,45 +308,40 @@ static int apply_feed_added(struct apply *apply, struct txn *txn, const struct r
 
 /* Applies a record of an object, unless its feed has an open list; the LIST_END applies it then. */
 static int apply_change(
-	struct apply *apply, struct txn *txn, struct apply_feed *feed, const struct record *record)
+	struct apply *apply, struct txn *txn, struct index_feed *feed, const struct record *record)
 {
-	int r = feed->row.list_begin ? 0 : apply_object(apply, txn, feed, record);
+	int r = feed->list_begin ? 0 : apply_object(apply, txn, record);
 
-	if (r < 0 || feed->row.list_begin)
+	if (r < 0 || feed->list_begin || !index_feed_set_rv(feed, record->rv))
 		return r;
-	if (!index_feed_set_rv(&feed->row, record->rv) || feed->unsaved)
-		return 0;
-	feed->unsaved = true;
-	return ARRAY_ADD(apply->unsaved, apply->n_unsaved, apply->unsaved_room, record->feed,
-		"the list of feeds to save");
+	return index_feed_set(apply->index, feed);
 }
 
 /* Applies one record, inside a transaction of the index. TXN: of the journal. */
 static int apply_record(struct apply *apply, struct txn *txn, const struct record *record)
 {
-	CHECK_OBJ(apply, APPLY_MAGIC);
-	struct apply_feed *feed = NULL;
-
 	if (record->type == RECORD_FEED_ADDED)
 		return apply_feed_added(apply, txn, record);
-	int r = apply_known_feed(apply, record->feed, &feed);
-	if (r)
-		return r;
+	const struct index_feed *held = index_feed_held(apply->index, record->feed);
+	if (!held)
+		return err_say(ERR_CORRUPT, "feed %" PRIu32 " is not in the index", record->feed);
+	struct index_feed feed = *held;
+
 	switch (record->type) {
 	case RECORD_ADDED:
 	case RECORD_MODIFIED:
 	case RECORD_DELETED:
-		return apply_change(apply, txn, feed, record);
+		return apply_change(apply, txn, &feed, record);
 	case RECORD_LIST_BEGIN:
-		feed->row.list_begin = record->seq;
-		return index_feed_set(apply->index, &feed->row);
+		feed.list_begin = record->seq;
+		return index_feed_set(apply->index, &feed);
 	case RECORD_LIST_END:
-		return apply_list_end(apply, txn, feed, record);
+		return apply_list_end(apply, txn, &feed, record);
 	case RECORD_FEED_REMOVED:
-		feed->row.removed = true;
-		feed->row.list_begin = 0;
+		feed.removed = true;
+		feed.list_begin = 0;
 		apply->feed_changes++;
-		return index_feed_set(apply->index, &feed->row);
+		return index_feed_set(apply->index, &feed);
 	default:
 		return err_say(ERR_CORRUPT, "seq %" PRIu64 ": record of type %u", record->seq,
 			record->type);
@@ -459,20 +386,6 @@ void apply_count(struct apply *apply)
 	apply->applied = apply->lists = apply->unindexable = 0;
 }
 
-/* Writes the rows of feeds with a changed RV, once a batch: most records change one. */
-static int apply_save_rvs(struct apply *apply)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < apply->n_unsaved; i++) {
-		struct apply_feed *feed = apply_find_feed(apply, apply->unsaved[i]);
-		feed->unsaved = false;
-		r = index_feed_set(apply->index, &feed->row);
-	}
-	apply->n_unsaved = 0;
-	return r;
-}
-
 int apply_batch(struct apply *apply, struct intake *intake)
 {
 	CHECK_OBJ(apply, APPLY_MAGIC);
@@ -484,8 +397,6 @@ int apply_batch(struct apply *apply, struct intake *intake)
 	r = index_begin(apply->index);
 	if (!r)
 		r = apply_records(apply, intake, &last);
-	if (!r)
-		r = apply_save_rvs(apply);
 	if (!r && last)
 		r = index_set_taken(apply->index, last);
 	if (!r && last)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns records of the journal into changes of the index, one transaction a batch, in a time
- * independent of the number of feeds. The rules of lists (docs/architecture.md, Lists) are in this
- * module only:
+ * Turns records of the journal into changes of the index, one transaction a batch. The rules of
+ * lists (docs/architecture.md, Lists) are in this module only:
  *
  * - the records of a feed with an open list wait;
  * - its LIST_END applies all records since LIST_BEGIN, in the transaction of the LIST_END;
@@ -38,8 +37,6 @@ int apply_batch(struct apply *apply, struct intake *intake);
 /* Adds a feed's row, and the configured index definitions of the feed OF. */
 int apply_add_feed(
 	struct apply *apply, const struct index_feed *feed, const struct feed_definition *of);
-/* Adds an index definition to an added feed. */
-int apply_define(struct apply *apply, uint32_t feed, const char *name, const char *paths);
 /* Enters a version into the index as its object's current one. */
 int apply_enter(struct apply *apply, struct txn *txn, const struct record *record);
 /* Adds the committed work to the counters of the status page. */
@@ -48,8 +45,8 @@ void apply_count(struct apply *apply);
 int apply_terms(
 	struct apply *apply, const struct record *record, const struct term_list **ret_list);
 
-/* Forgets the feeds and definitions, and reads them from the index again: after an abort, and after
- * a committed change of definitions. */
+/* Forgets the definitions, and reads them from the index again: after an abort, and after a
+ * committed change of definitions. */
 void apply_forget(struct apply *apply);
 
 /* Returns the number of feeds added and removed. */

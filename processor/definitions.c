@@ -69,17 +69,10 @@ void definitions_free(struct definitions **definitions)
 
 struct comparison {
 	struct definitions *d;
-	struct txn *txn;               /* of the index, for reading */
-	struct index_definition *held; /* by feed; their texts live in TXN */
+	struct index_definition *held; /* by feed; the texts are the index's */
 	size_t n, room;
-	int changes; /* in the open transaction of the index; 0: none is open */
+	int changes;
 };
-
-static void definitions_comparison_release(struct comparison *c)
-{
-	free(c->held);
-	txn_abort(&c->txn);
-}
 
 static int definitions_by_feed(const void *a, const void *b)
 {
@@ -91,18 +84,14 @@ static int definitions_by_feed(const void *a, const void *b)
 /* Lists the definitions of the index. */
 static int definitions_list_held(struct comparison *c)
 {
-	CLEANUP(index_rows_release) struct index_rows rows = {c->txn};
-	struct index_definition definition;
-	int r = txn_begin_read(index_env(c->d->index), &c->txn);
+	const struct index_definition *definition;
+	int r = 0;
 
-	rows.txn = c->txn;
-	while (r == 0 && (r = index_next_definition(&rows, &definition)) == FOUND) {
-		c->d->pending |= definition.dropping || definition.filled != INDEX_READY;
-		r = ARRAY_ADD(c->held, c->n, c->room, definition, "the list of definitions");
-	}
+	while (r == 0 && (definition = index_definition_held(c->d->index, c->n)))
+		r = ARRAY_ADD(c->held, c->n, c->room, *definition, "the list of definitions");
 	if (c->n)
 		qsort(c->held, c->n, sizeof(*c->held), definitions_by_feed);
-	return r == END ? 0 : r;
+	return r;
 }
 
 /* Compares a wanted definition with HELD. Returns: 1: they are the same. */
@@ -114,11 +103,6 @@ static int definitions_is_held(void *held, uint32_t feed, const char *name, cons
 	       !strcmp(h->paths, paths);
 }
 
-static int definitions_begin_change(struct comparison *c)
-{
-	return c->changes++ ? 0 : index_begin(c->d->index);
-}
-
 static int definitions_want(void *arg, uint32_t feed, const char *name, const char *paths)
 {
 	struct comparison *c = arg;
@@ -128,8 +112,8 @@ static int definitions_want(void *arg, uint32_t feed, const char *name, const ch
 		i < c->n && c->held[i].feed == feed; i++)
 		if (definitions_is_held(&c->held[i], feed, name, paths))
 			return 0;
-	int r = definitions_begin_change(c);
-	return r < 0 ? r : index_define(c->d->index, feed, name, paths, &id);
+	c->changes++;
+	return index_define(c->d->index, feed, name, paths, &id);
 }
 
 /* Compares a feed of the configuration. A feed no longer in it keeps its definitions until the
@@ -137,21 +121,19 @@ static int definitions_want(void *arg, uint32_t feed, const char *name, const ch
 static int definitions_compare_feed(struct comparison *c, const struct feed_definition *of)
 {
 	struct definitions *d = c->d;
-	struct index_feed row;
-	int r = index_feed(d->index, c->txn, of->id, &row);
-	if (r < 0)
-		return r;
-	d->pending |= r == FOUND && row.removed;
-	if (r == NOT_FOUND || row.removed || !config_indexes_entry(d->p->config, of))
+	const struct index_feed *row = index_feed_held(d->index, of->id);
+	int r = 0;
+
+	if (!row || row->removed || !config_indexes_entry(d->p->config, of))
 		return 0;
 	for (size_t i = ARRAY_PLACE(c->held, c->n, .feed, of->id);
 		r >= 0 && i < c->n && c->held[i].feed == of->id; i++) {
 		r = config_indexes_each(d->p->config, of, definitions_is_held, &c->held[i]);
 		if (r != 0 || c->held[i].dropping)
 			continue;
-		r = definitions_begin_change(c);
-		if (r >= 0)
-			r = index_undefine(d->index, c->held[i].id, 1);
+		c->held[i].dropping = true; /* its texts may go with it */
+		c->changes++;
+		r = index_undefine(d->index, c->held[i].id, 1);
 	}
 	return r < 0 ? r : config_indexes_each(d->p->config, of, definitions_want, c);
 }
@@ -159,19 +141,20 @@ static int definitions_compare_feed(struct comparison *c, const struct feed_defi
 /* Defines and drops where the two differ, in one transaction. Returns the number of changes. */
 static int definitions_compare(struct definitions *d, struct txn *journal_txn)
 {
-	CLEANUP(definitions_comparison_release) struct comparison c = {.d = d};
+	struct comparison c = {.d = d};
 	CLEANUP(feed_walk_release) struct feed_walk walk = {d->journal, journal_txn};
-	int r = definitions_list_held(&c);
+	int r = index_begin(d->index);
 
+	if (r == 0)
+		r = definitions_list_held(&c);
 	while (r >= 0 && (r = feed_walk_next(&walk)) == FOUND)
 		r = definitions_compare_feed(&c, &walk.definition);
-	if (!c.changes)
-		return r < 0 ? r : 0;
-	if (r >= 0)
+	if (r >= 0 && c.changes)
 		r = index_commit(d->index);
-	else
-		index_abort(d->index);
-	apply_forget(d->apply);
+	index_abort(d->index);
+	free(c.held);
+	if (c.changes)
+		apply_forget(d->apply);
 	d->pending = true;
 	return r < 0 ? r : c.changes;
 }
@@ -203,33 +186,6 @@ int definitions_sync(struct definitions *d, struct intake *intake)
 }
 
 /* ---- work in slices ----------------------------------------------------- */
-
-struct definitions_task {
-	uint32_t remove_feed; /* 0: none */
-	uint32_t drop;
-	uint32_t fill;
-};
-
-static int definitions_find_task(struct txn *txn, struct definitions_task *task)
-{
-	CLEANUP(index_rows_release) struct index_rows feeds = {txn}, definitions = {txn};
-	struct index_definition definition;
-	struct index_feed feed;
-	int r;
-
-	while ((r = index_next_feed(&feeds, &feed)) == FOUND)
-		if (feed.removed) {
-			task->remove_feed = feed.feed;
-			return 0;
-		}
-	while (r >= 0 && !task->drop && !task->fill &&
-		(r = index_next_definition(&definitions, &definition)) == FOUND)
-		if (definition.dropping)
-			task->drop = definition.id;
-		else if (definition.filled != INDEX_READY)
-			task->fill = definition.id;
-	return r < 0 ? r : 0;
-}
 
 static int definitions_terms(void *arg, const struct index_entry *entry, uint32_t feed,
 	struct bytes key, const struct index_term **ret_terms, size_t *ret_n)
@@ -285,11 +241,9 @@ static int definitions_fill(struct definitions *d, uint32_t definition)
 /* Does one slice of the first task, and commits it. AGAIN: there may be more. */
 static int definitions_slice(struct definitions *d)
 {
-	struct definitions_task task = {0};
-	int r = definitions_find_task(index_txn(d->index), &task);
+	struct index_task task = index_find_task(d->index);
+	int r;
 
-	if (r < 0)
-		return r;
 	d->pending = task.remove_feed || task.drop || task.fill;
 	if (!d->pending) {
 		d->filling = (struct filling){0};
@@ -298,12 +252,8 @@ static int definitions_slice(struct definitions *d)
 	r = failpoint_pass(FAILPOINT_INDEX_BACKFILL);
 	if (r < 0)
 		return r;
-	if (task.remove_feed)
-		r = index_feed_drop(d->index, task.remove_feed, SLICE);
-	else if (task.drop)
-		r = index_undefine(d->index, task.drop, SLICE);
-	else
-		r = definitions_fill(d, task.fill);
+	r = task.remove_feed || task.drop ? index_drop_leftover(d->index, &task, SLICE)
+					  : definitions_fill(d, task.fill);
 	int committed = r < 0 ? r : index_commit(d->index);
 	if (committed < 0)
 		return committed;

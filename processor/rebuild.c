@@ -189,11 +189,12 @@ static int rebuild_define_old(struct builder *b, uint32_t feed)
 {
 	CLEANUP(index_rows_release) struct index_rows rows = {b->old_txn};
 	struct index_definition old;
+	uint32_t id;
 	int r = 0;
 
 	while (r == 0 && (r = index_next_definition(&rows, &old)) == FOUND)
 		if (old.feed == feed && *old.paths && !old.dropping)
-			r = apply_define(b->apply, feed, old.name, old.paths);
+			r = index_define(b->index, feed, old.name, old.paths, &id);
 	return r == END ? 0 : r;
 }
 

@@ -37,23 +37,20 @@ const struct generation_kind index_kind = {
 
 struct index_feed_row *index_feed_row(struct index *index, uint32_t feed)
 {
-	for (size_t i = 0; i < index->n_feeds; i++)
-		if (index->feeds[i].feed.feed == feed)
-			return &index->feeds[i];
-	return NULL;
+	return ARRAY_FIND(index->feeds, index->n_feeds, .feed.feed, feed);
 }
 
 int index_feed_row_add(struct index *index, uint32_t feed, struct index_feed_row **ret_row)
 {
-	const struct index_feed_row new = {.feed = {.feed = feed}};
+	size_t i = ARRAY_PLACE(index->feeds, index->n_feeds, .feed.feed, feed);
+	bool is_there = i < index->n_feeds && index->feeds[i].feed.feed == feed;
+	int r = is_there ? 0
+			 : ARRAY_INSERT(index->feeds, index->n_feeds, index->feeds_room, i,
+				   ((struct index_feed_row){.feed = {.feed = feed}}),
+				   "the index's feeds");
 
-	*ret_row = index_feed_row(index, feed);
-	if (*ret_row)
-		return 0;
-	int r = ARRAY_ADD(
-		index->feeds, index->n_feeds, index->feeds_room, new, "the index's feeds");
 	if (r == 0)
-		*ret_row = &index->feeds[index->n_feeds - 1];
+		*ret_row = &index->feeds[i];
 	return r;
 }
 
@@ -61,8 +58,24 @@ void index_feed_row_remove(struct index *index, uint32_t feed)
 {
 	struct index_feed_row *row = index_feed_row(index, feed);
 
-	if (row)
-		*row = index->feeds[--index->n_feeds];
+	if (!row)
+		return;
+	index->n_feeds--;
+	memmove(row, row + 1, (size_t)(index->feeds + index->n_feeds - row) * sizeof(*row));
+}
+
+const struct index_feed *index_feed_held(struct index *index, uint32_t feed)
+{
+	REQUIRE(index->txn);
+	const struct index_feed_row *row = index_feed_row(index, feed);
+
+	return row ? &row->feed : NULL;
+}
+
+const struct index_definition *index_definition_held(const struct index *index, size_t i)
+{
+	REQUIRE(index->txn);
+	return i < index->n_definitions ? &index->definitions[i]->definition : NULL;
 }
 
 /* New definitions get higher ids, so the array is in the order of ids. */

@@ -148,6 +148,11 @@ int index_remove(struct index *index, uint32_t feed, struct bytes key, const str
 
 int index_set_taken(struct index *index, uint64_t seq);
 
+/* Return a feed's row, or definition number I, with the transaction's changes. NULL: there is none.
+ * Borrowed until the next change of a feed or definition. */
+const struct index_feed *index_feed_held(struct index *index, uint32_t feed);
+const struct index_definition *index_definition_held(const struct index *index, size_t i);
+
 int index_feed_set(struct index *index, const struct index_feed *feed); /* .objects is ignored */
 /* Sets the row's RV unless RV is older. Returns whether it has changed. */
 bool index_feed_set_rv(struct index_feed *feed, struct bytes rv);
@@ -177,6 +182,16 @@ int index_backfill(
 /* Removes at most LIMIT rows of a definition, hidden from readers by then. Returns: 0; AGAIN: there
  * are more. */
 int index_undefine(struct index *index, uint32_t definition, size_t limit);
+
+/* The work left, in a transaction: a removed feed, a dropped definition, one to be filled; each 0:
+ * none. */
+struct index_task {
+	uint32_t remove_feed, drop, fill;
+};
+struct index_task index_find_task(const struct index *index);
+/* Removes about LIMIT entries of the feed, or else of the dropped definition. Returns as
+ * index_feed_drop(). */
+int index_drop_leftover(struct index *index, const struct index_task *task, size_t limit);
 
 /* ---- reading; TXN of index_env(), or index_txn() ------------------------ */
 

@@ -163,42 +163,25 @@ int index_find_old_places(struct index *index, uint32_t generation)
 
 /* ---- compaction --------------------------------------------------------- */
 
-/* Finds a removed feed, or a dropped definition. Returns: FOUND, NOT_FOUND. */
-static int index_find_leftover(
-	const struct index *index, uint32_t *ret_feed, uint32_t *ret_definition)
-{
-	*ret_feed = *ret_definition = 0;
-	for (size_t i = 0; i < index->n_feeds && !*ret_feed; i++)
-		if (index->feeds[i].feed.removed)
-			*ret_feed = index->feeds[i].feed.feed;
-	for (size_t i = 0; i < index->n_definitions && !*ret_definition; i++)
-		if (index->definitions[i]->definition.dropping)
-			*ret_definition = index->definitions[i]->definition.id;
-	return *ret_feed || *ret_definition ? FOUND : NOT_FOUND;
-}
-
 static int index_drop_leftovers(struct index *index, env_copy_fn *progress, void *arg)
 {
 	int r;
 
 	do {
-		uint32_t feed, definition;
-
 		r = index_begin(index);
-		if (r == 0)
-			r = index_find_leftover(index, &feed, &definition);
-		if (r == FOUND)
-			r = feed ? index_feed_drop(index, feed, DROP_SLICE)
-				 : index_undefine(index, definition, DROP_SLICE);
-		else if (r == NOT_FOUND)
+		if (r < 0)
 			break;
+		struct index_task task = index_find_task(index);
+		if (!task.remove_feed && !task.drop)
+			break;
+		r = index_drop_leftover(index, &task, DROP_SLICE);
 		if (r >= 0)
 			r = index_commit(index);
 		if (r == 0 && progress)
 			r = progress(arg, 0);
 	} while (r >= 0);
 	index_abort(index);
-	return r < 0 ? r : 0;
+	return r;
 }
 
 int index_compact(

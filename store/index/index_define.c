@@ -286,3 +286,29 @@ int index_feed_drop(struct index *index, uint32_t feed, size_t limit)
 	r = txn_del(index->txn, INDEX_META, index_meta_key(key, META_FEED, feed));
 	return r < 0 ? index_keep_error(index, r) : 0; /* NOT_FOUND: it was never saved */
 }
+
+/* ---- work left ---------------------------------------------------------- */
+
+struct index_task index_find_task(const struct index *index)
+{
+	struct index_task task = {0};
+
+	for (size_t i = 0; i < index->n_feeds && !task.remove_feed; i++)
+		if (index->feeds[i].feed.removed)
+			task.remove_feed = index->feeds[i].feed.feed;
+	for (size_t i = 0; i < index->n_definitions; i++) {
+		const struct index_definition *d = &index->definitions[i]->definition;
+
+		if (d->dropping && !task.drop)
+			task.drop = d->id;
+		else if (d->filled != INDEX_READY && !d->dropping && !task.fill)
+			task.fill = d->id;
+	}
+	return task;
+}
+
+int index_drop_leftover(struct index *index, const struct index_task *task, size_t limit)
+{
+	return task->remove_feed ? index_feed_drop(index, task->remove_feed, limit)
+				 : index_undefine(index, task->drop, limit);
+}
