@@ -133,50 +133,34 @@ int index_backfill(
 
 /* ---- removing, in slices of about LIMIT rows; needs no bodies ----------- */
 
-/* Removes at most *LEFT blocks of a term's postings, then the term or their count. */
-static int index_drop_term(struct index *index, struct cursor *cursor, struct bytes key,
-	uint64_t term, uint64_t count, size_t *left)
+/* Removes at most *LEFT blocks of a term's postings, then the term. Its count stays: readers no
+ * longer see the definition. */
+static int index_drop_term(struct index *index, struct bytes key, uint64_t term, size_t *left)
 {
 	CLEANUP(cursor_close) struct cursor *postings = NULL;
-	uint8_t copy[ENV_KEY_MAX], row[TERM_BYTES + ROW_CRC], from[POSTING_KEY];
+	uint8_t copy[ENV_KEY_MAX], from[POSTING_KEY];
 	struct bytes name = BYTES(copy, key.size), posting, ids;
 	struct postings_block block;
-	uint64_t dropped = 0;
 
 	memcpy(copy, key.data, key.size); /* deleting postings may move the row */
 	int r = cursor_open(index->txn, INDEX_POSTING, &postings);
 
 	if (r == 0)
 		r = cursor_seek(postings, index_posting_key(from, term, 0), &posting, &ids);
-	while (r == FOUND && *left) {
+	for (; r == FOUND && *left; (*left)--) {
 		r = postings_read(posting, ids, &block);
-		if (r < 0)
-			return r;
-		if (block.term != term)
+		if (r == 0 && block.term != term)
 			break;
-		r = cursor_del(postings);
-		if (r < 0)
-			return r;
-		dropped += block.n;
-		(*left)--;
-		r = cursor_next(postings, &posting, &ids);
+		if (r == 0)
+			r = cursor_del(postings);
+		if (r == 0)
+			r = cursor_next(postings, &posting, &ids);
 	}
-	if (r < 0)
-		return r;
-	if (dropped > count || (dropped < count && *left))
-		return err_say(ERR_CORRUPT, "index: a value has %s postings than counted",
-			dropped > count ? "more" : "fewer");
-	if (dropped == count) {
-		r = txn_del(index->txn, INDEX_TERM, name);
-		if (*left)
-			(*left)--;
-		return r == NOT_FOUND
-			       ? err_say(ERR_CORRUPT, "index: the value to remove is missing")
-			       : r;
-	}
-	le64_put(row, term);
-	le64_put(row + 8, count - dropped);
-	return cursor_put(cursor, name, index_checksum_row(name, row, TERM_BYTES), 0);
+	if (r < 0 || *left == 0)
+		return r < 0 ? r : 0;
+	(*left)--;
+	r = txn_del(index->txn, INDEX_TERM, name);
+	return r == NOT_FOUND ? err_say(ERR_CORRUPT, "index: the value to remove is missing") : r;
 }
 
 /* Returns: 0; AGAIN: *LEFT ran out before the definition was removed. */
@@ -205,7 +189,7 @@ static int index_drop_definition(struct index *index, uint32_t id, size_t *left)
 		if (r == FOUND)
 			r = index_read_term(name, value, &term, &count);
 		if (r == FOUND)
-			r = index_drop_term(index, cursor, name, term, count, left);
+			r = index_drop_term(index, name, term, left);
 	}
 	if (r != END)
 		return r;
