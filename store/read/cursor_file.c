@@ -180,20 +180,9 @@ static int cursor_read_file(int directory, const char *name, bool own, struct bu
 		return r;
 	if (!S_ISREG(st.st_mode))
 		return err_set(ERR_CORRUPT, "cursor '%s' is no file", name);
-	if (st.st_size > FILE_MAX_BYTES)
-		return err_set(ERR_TOO_LARGE, "cursor '%s'", name);
-	for (;;) {
-		uint8_t *place = buf_grow(text, 4096);
-
-		if (!place || text->size > FILE_MAX_BYTES)
-			return err_set(ERR_TOO_LARGE, "cursor '%s'", name);
-		ssize_t n = read(fd, place, 4096);
-		if (n < 0 && errno != EINTR)
-			return err_set(-errno, "cursor '%s'", name);
-		buf_truncate(text, text->size - 4096 + (n > 0 ? (size_t)n : 0));
-		if (n == 0)
-			return FOUND;
-	}
+	text->limit = FILE_MAX_BYTES;
+	r = buf_read_file(text, fd, name);
+	return r < 0 ? err_add(r, "cursor '%s'", name) : FOUND;
 }
 
 static bool cursor_read_uuid(const char *text, uint8_t uuid[16])
