@@ -201,30 +201,14 @@ bool follow_resync(struct follow *follow)
 	return true;
 }
 
-/* Waits until the index moves; changes of other feeds wait meanwhile. */
-static int follow_wait_index(struct follow *f, int timeout_ms)
-{
-	int runtime = home_runtime_fd(store_home(f->store));
-	int ms = timeout_ms < 0 || timeout_ms > INDEX_WAIT_MS ? INDEX_WAIT_MS : timeout_ms;
-
-	if (!f->taken && runtime >= 0)
-		err_ignore(
-			taken_attach(runtime, &f->taken), "without the word the index is polled");
-	if (!f->taken) {
-		const struct timespec pause = {.tv_nsec = (long)ms * 1000000};
-		(void)nanosleep(&pause, NULL); /* a signal may end it early */
-		return 0;
-	}
-	if (taken_wait(f->taken, ms) == GONE)
-		taken_detach(&f->taken);
-	return 0;
-}
-
 int follow_wait(struct follow *follow, int timeout_ms)
 {
 	CHECK_OBJ(follow, FOLLOW_MAGIC);
-	if (follow->awaits_index)
-		return follow_wait_index(follow, timeout_ms);
+	if (follow->awaits_index) {
+		store_wait_index(follow->store, &follow->taken,
+			timeout_ms < 0 || timeout_ms > INDEX_WAIT_MS ? INDEX_WAIT_MS : timeout_ms);
+		return 0;
+	}
 	if (follow->ring)
 		return ring_wait(follow->ring, timeout_ms) == AGAIN ? AGAIN : 0;
 	int ms = timeout_ms < 0 || timeout_ms > NO_RING_MS ? NO_RING_MS : timeout_ms;

@@ -73,6 +73,11 @@ int snapshot_renew(struct snapshot *snapshot);
 int snapshot_renew_at(
 	struct snapshot *snapshot, const uint8_t uuid[16], uint64_t seq, uint64_t limit_ns);
 
+/* Sleeps until the index may have moved, a signal comes, or MS are over; or attaches *TAKEN, the
+ * caller's, which it detaches at its end. The index is to be read again after any of it. */
+struct taken_reader;
+void store_wait_index(struct store *store, struct taken_reader **taken, int ms);
+
 /* For followers: a snapshot of the journal alone. It costs half, and shows records not yet in the
  * index. Only functions marked so below may be called with it; snapshot_renew() makes it a whole
  * one. Returns as above; AGAIN: no index has named a journal yet. */

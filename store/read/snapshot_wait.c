@@ -14,24 +14,20 @@
 /* a killed processor is started again within this time */
 #define WAIT_GONE_NS UINT64_C(1000000000)
 
-/* Sleeps until the index may have moved, or NS are over. */
-static void snapshot_wait_slice(struct snapshot *s, uint64_t ns)
+void store_wait_index(struct store *store, struct taken_reader **taken, int ms)
 {
-	int runtime = home_runtime_fd(store_home(s->store));
-	int ms = ns / 1000000 < WAIT_SLICE_MS ? (int)(ns / 1000000) + 1 : WAIT_SLICE_MS;
+	const struct timespec pause = {.tv_nsec = WAIT_POLL_MS * 1000000};
+	int runtime = home_runtime_fd(store->home);
 
-	if (s->taken) {
-		if (taken_wait(s->taken, ms) == GONE)
-			taken_detach(&s->taken);
+	if (*taken) {
+		if (taken_wait(*taken, ms) == GONE)
+			taken_detach(taken);
 		return;
 	}
 	if (runtime >= 0)
-		err_ignore(
-			taken_attach(runtime, &s->taken), "without the word the index is polled");
-	if (s->taken)
-		return; /* the index is checked once more before the first sleep */
-	const struct timespec pause = {.tv_nsec = WAIT_POLL_MS * 1000000};
-	(void)nanosleep(&pause, NULL); /* a signal may end it early */
+		err_ignore(taken_attach(runtime, taken), "without the word the index is polled");
+	if (!*taken) /* else the index is checked once more before the first sleep */
+		(void)nanosleep(&pause, NULL); /* a signal may end it early */
 }
 
 /* Returns whether no processor has run for too long. GONE_NS: since then; 0: one runs. */
@@ -74,6 +70,8 @@ int snapshot_renew_at(
 			(now - begin_ns >= WAIT_SLICE_NS / 2 &&
 				snapshot_is_forsaken(s, now, &gone_ns)))
 			return AGAIN;
-		snapshot_wait_slice(s, limit_ns - (now - begin_ns));
+		uint64_t left_ns = limit_ns - (now - begin_ns);
+		store_wait_index(s->store, &s->taken,
+			left_ns < WAIT_SLICE_NS ? (int)(left_ns / 1000000) + 1 : WAIT_SLICE_MS);
 	}
 }
