@@ -11,8 +11,11 @@
 void follower_open(struct world *world)
 {
 	struct follower *follower = &world->follower;
-	struct follow_options from = {
-		.from = follower->positions, .n_from = follower->n, .from_uuid = follower->uuid};
+	/* For half of the followers each range of the initial state is one object. */
+	struct follow_options from = {.from = follower->positions,
+		.n_from = follower->n,
+		.from_uuid = follower->uuid,
+		.max_hold_ns = world_random(world, 2)};
 	bool from_start = !follower->positions;
 
 	for (unsigned f = 0; from_start && f < FEEDS; f++)
@@ -22,8 +25,7 @@ void follower_open(struct world *world)
 	for (unsigned f = 0; f < FEEDS; f++)
 		if (follower->id[f])
 			ids[follower->n++] = follower->id[f];
-	int r = follow_new(
-		world->store, ids, follower->n, from_start ? NULL : &from, &follower->follow);
+	int r = follow_new(world->store, ids, follower->n, &from, &follower->follow);
 	MUST(r == 0, "follower: %s", err_text(r));
 	if (from_start)
 		memset(follower->state, 0, sizeof(follower->state));

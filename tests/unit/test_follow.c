@@ -9,63 +9,6 @@
 
 TestSuite(follow, .init = setup, .fini = teardown, .timeout = 120);
 
-Test(follow, initial_state_then_sync_then_changes)
-{
-	begin(NULL);
-	drain();
-	cr_assert_eq(w.syncs, 1);
-	cr_assert_eq(w.initials, KEYS);
-	replica_is_model();
-	put(0, 1);
-	put(0, 0);
-	delete (1, 2);
-	rig_take(&w.rig);
-	drain();
-	cr_assert_eq(w.changes, 3);
-	cr_assert_eq(w.syncs, 1);
-	replica_is_model();
-}
-
-Test(follow, ranges_and_the_changes_between_them_fit)
-{
-	const struct follow_options options = {.max_hold_ns = 1};
-
-	random_state = 1;
-	for (unsigned round = 1; round <= 20; round++) {
-		memset(w.replica, 0, sizeof(w.replica));
-		begin(&options);
-		while (w.syncs < round) {
-			for (unsigned n = dice(4); n--;)
-				change_something();
-			rig_take(&w.rig);
-			int r = follow(1 + dice(5));
-			cr_assert(r == FOUND || r == AGAIN, "%d %s", r, err_text(r));
-		}
-		close_lists();
-		drain();
-		replica_is_model();
-	}
-	cr_assert_eq(w.lapses, 0);
-}
-
-Test(follow, an_open_list_is_not_seen_and_an_applied_one_is_seen_whole)
-{
-	begin(NULL);
-	drain();
-	list_begin(0);
-	put(0, 1);
-	put(1, 1);
-	rig_take(&w.rig);
-	drain();
-	cr_assert_eq(w.changes, 1, "only the other feed's");
-	delete (0, 0);
-	list_end(0);
-	rig_take(&w.rig);
-	drain();
-	cr_assert_eq(w.changes, 3);
-	replica_is_model();
-}
-
 Test(follow, a_position_that_was_trimmed_is_lapped_and_read_anew)
 {
 	begin(NULL);
@@ -77,22 +20,6 @@ Test(follow, a_position_that_was_trimmed_is_lapped_and_read_anew)
 	drain();
 	cr_assert_eq(w.lapses, 1, "the feed that was trimmed beyond the position, and no other");
 	cr_assert_eq(w.syncs, 2);
-	replica_is_model();
-}
-
-Test(follow, no_initial_begins_with_sync_and_gives_changes_only)
-{
-	const struct follow_options options = {.no_initial = true};
-
-	begin(&options);
-	drain();
-	cr_assert_eq(w.syncs, 1);
-	cr_assert_eq(w.initials, 0);
-	memcpy(w.replica, w.model, sizeof(w.model));
-	put(0, 3);
-	rig_take(&w.rig);
-	drain();
-	cr_assert_eq(w.changes, 1);
 	replica_is_model();
 }
 
@@ -110,23 +37,6 @@ static void go_on_from(const uint8_t *uuid)
 	const struct follow_options options = {
 		.from = kept, .n_from = n, .from_uuid = uuid ? uuid : own};
 	begin(&options);
-}
-
-Test(follow, positions_of_another_follower_go_on_where_it_was)
-{
-	begin(NULL);
-	drain();
-	for (unsigned k = 0; k < 10; k++)
-		put(0, k);
-	rig_take(&w.rig);
-	cr_assert_eq(follow(4), FOUND);
-	go_on_from(NULL);
-	cr_assert(follow_synced(w.follow));
-	drain();
-	cr_assert_eq(w.changes, 10);
-	cr_assert_eq(w.syncs, 1);
-	cr_assert_eq(w.lapses, 0);
-	replica_is_model();
 }
 
 Test(follow, positions_of_another_journal_are_lapped)
