@@ -295,39 +295,6 @@ Test(sorted, pages_give_the_objects_of_the_first_page_s_state_once)
 	cr_assert_gt(by_index, 25, "%u", by_index);
 }
 
-/* An object hidden by an open list at the first page is not part of the walk, though older than
- * others. */
-Test(sorted, list_that_ends_between_two_pages_changes_nothing_of_the_order)
-{
-	for (unsigned round = 0; round < 20; round++) {
-		struct pod hidden[OBJECTS];
-		struct walk walk;
-
-		change(5);
-		(void)rig_append(&w.rig, w.feed[0], RECORD_LIST_BEGIN, NULL, NULL);
-		memcpy(hidden, w.pods, sizeof(hidden));
-		for (unsigned i = 0; i < OBJECTS; i += 6) /* of namespace a */
-			change_pod(&w.pods[i]);
-		for (unsigned i = 1; i < OBJECTS; i += 9) { /* of the others */
-			change_pod(&w.pods[i]);
-			hidden[i] = w.pods[i];
-		}
-		take();
-		walk_begin(&walk, paths[round % 2], 3);
-		memcpy(walk.then, hidden, sizeof(hidden)); /* the snapshot shows them so */
-		walk.query.limit = 1 + dice(12);
-		walk_page(&walk);
-		(void)rig_append(&w.rig, w.feed[0], RECORD_LIST_END, NULL, NULL);
-		take();
-		while (walk.token) {
-			walk_page(&walk);
-			change(2);
-			take();
-		}
-		walk_end(&walk);
-	}
-}
-
 Test(sorted, walk_that_the_log_no_longer_reaches_is_gone)
 {
 	struct walk walk;
