@@ -1,54 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A feed's state as of an earlier seq, compared with the states noted at the time. */
+/* A feed's state as of an earlier seq. tests/model reads random states, with walks over several
+ * snapshots. */
 #include "store/read/as_of.h"
 #include "tests/unit/follow_rig.h"
 
-#define SEQS 4000
-
-/* By seq: versions seen by readers, 0: no object. */
-static uint64_t seen[SEQS][FEEDS][KEYS];
-static uint64_t first, last; /* the noted seqs */
+static uint64_t first, last; /* seqs of the state after setup, and of the newest record */
 static struct snapshot *snapshot;
-
-static void note(uint64_t seq)
-{
-	cr_assert(seq == last + 1 && seq < SEQS);
-	last = seq;
-	for (unsigned f = 0; f < FEEDS; f++)
-		memcpy(seen[seq][f], w.open[f] ? seen[w.begin[f] - 1][f] : w.model[f],
-			sizeof(seen[seq][f]));
-}
-
-static void change(unsigned feed, unsigned key, bool there)
-{
-	uint64_t *model = &w.model[feed][key];
-
-	if (!there && !*model)
-		return;
-	uint64_t seq = rig_append(&w.rig, w.id[feed],
-		!there   ? RECORD_DELETED
-		: *model ? RECORD_MODIFIED
-			 : RECORD_ADDED,
-		key_name(key), there ? "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}" : NULL);
-	*model = there ? seq : 0;
-	note(seq);
-}
-
-static void bracket(unsigned feed)
-{
-	bool open = w.open[feed];
-	uint64_t seq = rig_append(
-		&w.rig, w.id[feed], open ? RECORD_LIST_END : RECORD_LIST_BEGIN, NULL, NULL);
-
-	if (!open)
-		w.begin[feed] = seq;
-	w.open[feed] = !open;
-	note(seq);
-}
 
 static void settle(void)
 {
 	rig_take(&w.rig);
+	last = rig_taken(&w.rig);
 	if (snapshot)
 		OK(snapshot_renew(snapshot));
 	else
@@ -58,10 +20,8 @@ static void settle(void)
 static void as_of_setup(void)
 {
 	setup();
-	first = last = rig_taken(&w.rig);
-	for (unsigned f = 0; f < FEEDS; f++)
-		memcpy(seen[first][f], w.model[f], sizeof(seen[first][f]));
 	settle();
+	first = last;
 }
 
 static void as_of_teardown(void)
@@ -101,116 +61,82 @@ static struct as_of *as_of_at(unsigned feed, uint64_t seq)
 	return as_of;
 }
 
-static void check_object(unsigned feed, uint64_t seq, struct bytes key,
-	const struct index_entry *entry, unsigned *ret_key)
+/* Walks and checks that it gives the keys WANTED, each in its version of MODEL. Changed ones have
+ * no id. */
+static void check_walk(struct as_of *as_of, enum as_of_objects which, const char *prefix,
+	struct bytes from, const uint64_t model[KEYS], const char *wanted)
 {
-	struct record record;
-	unsigned k = 0;
-
-	while (k < KEYS && !bytes_equal(key, bytes_str(key_name(k))))
-		k++;
-	cr_assert_lt(k, KEYS);
-	cr_assert_eq(entry->seq, seen[seq][feed][k], "feed %u as of %llu: '%s' at %llu, not %llu",
-		feed, (unsigned long long)seq, key_name(k), (unsigned long long)entry->seq,
-		(unsigned long long)seen[seq][feed][k]);
-	OK(snapshot_record(snapshot, w.id[feed], key, entry, &record));
-	*ret_key = k;
-}
-
-static void check_walk(unsigned feed, uint64_t seq, const char *prefix)
-{
-	CLEANUP(as_of_free) struct as_of *as_of = as_of_at(feed, seq);
-	char previous[16] = "";
+	CLEANUP(buf_release) struct buf keys = BUF_INIT;
 	struct index_entry entry;
+	struct record record;
 	struct bytes key;
-	unsigned given = 0, due = 0, k;
 	int r;
 
-	OK(as_of_walk(as_of, AS_OF_ALL, bytes_str(prefix), BYTES_NONE));
+	OK(as_of_walk(as_of, which, bytes_str(prefix), from));
 	while ((r = as_of_next(as_of, &key, &entry)) == FOUND) {
-		check_object(feed, seq, key, &entry, &k);
-		cr_assert_gt(strcmp(key_name(k), previous), 0, "keys ascend");
-		cr_assert(bytes_starts(key, bytes_str(prefix)));
-		(void)snprintf(previous, sizeof(previous), "%s", key_name(k));
-		given++;
+		uint64_t k = strtoul((const char *)key.data + key.size - 2, NULL, 10);
+
+		cr_assert_eq(entry.seq, model[k], "%.*s", BYTES_ARG(key));
+		OK(snapshot_record(snapshot, w.id[0], key, &entry, &record));
+		cr_assert(which == AS_OF_ALL || !entry.object);
+		buf_printf(&keys, "%s%.*s", keys.size ? " " : "", BYTES_ARG(key));
 	}
 	cr_assert_eq(r, END, "%d %s", r, err_text(r));
-	for (k = 0; k < KEYS; k++)
-		due += seen[seq][feed][k] && strncmp(key_name(k), prefix, strlen(prefix)) == 0;
-	cr_assert_eq(given, due, "feed %u as of %llu: %u objects, not %u", feed,
-		(unsigned long long)seq, given, due);
-}
-
-static void check_each(unsigned feed, uint64_t seq)
-{
-	CLEANUP(as_of_free) struct as_of *as_of = as_of_at(feed, seq);
-	struct index_entry entry;
-	struct record record;
-	struct bytes key;
-	unsigned changed = 0, due = 0, k;
-
-	for (k = 0; k < KEYS; k++) {
-		uint64_t want = seen[seq][feed][k];
-		int r = as_of_get(as_of, bytes_str(key_name(k)), &record);
-
-		cr_assert_eq(r, want ? FOUND : NOT_FOUND, "%d %s", r, err_text(r));
-		cr_assert(!want || record.seq == want);
-		due += want && want != seen[snapshot_visible(snapshot, w.id[feed])][feed][k];
-	}
-	OK(as_of_walk(as_of, AS_OF_CHANGED, BYTES_NONE, BYTES_NONE));
-	for (; as_of_next(as_of, &key, &entry) == FOUND; changed++) {
-		check_object(feed, seq, key, &entry, &k);
-		cr_assert_eq(entry.object, 0);
-	}
-	cr_assert_eq(changed, due);
+	cr_assert_str_eq(buf_cstr(&keys), wanted);
 }
 
 Test(as_of, changed_deleted_and_later_objects_are_as_they_were)
 {
-	struct index_entry entry;
-	struct bytes key;
+	uint64_t before[KEYS];
+	struct record record;
 
-	change(0, 0, true);  /* changed */
-	change(0, 2, false); /* deleted */
-	change(0, 4, false); /* deleted and there again */
-	change(0, 4, true);
-	change(0, 1, true); /* later */
-	change(0, 3, true); /* later, and no more */
-	change(0, 3, false);
+	memcpy(before, w.model[0], sizeof(before));
+	put(0, 0);     /* changed */
+	delete (0, 2); /* deleted */
+	delete (0, 4); /* deleted and there again */
+	put(0, 4);
+	put(0, 1); /* later */
+	put(0, 3); /* later, and no more */
+	delete (0, 3);
 	settle();
-	check_walk(0, first, "");
-	check_walk(0, first, "ns-1/");
-	check_each(0, first);
+	for (int i = 0; i < 2; i++) { /* the second one takes over the changes */
+		CLEANUP(as_of_free) struct as_of *as_of = as_of_at(0, first);
 
-	CLEANUP(as_of_free) struct as_of *as_of = as_of_at(0, first);
-	OK(as_of_walk(as_of, AS_OF_ALL, BYTES_LIT("ns-2/"), BYTES_LIT("ns-2/k-03")));
-	OK(as_of_next(as_of, &key, &entry));
-	cr_assert(bytes_equal(key, BYTES_LIT("ns-2/k-08")));
-	OK(as_of_walk(as_of, AS_OF_CHANGED, BYTES_NONE, BYTES_LIT("ns-1/k-04\0x")));
-	OK(as_of_next(as_of, &key, &entry));
-	cr_assert(bytes_equal(key, BYTES_LIT("ns-2/k-02")));
-	cr_assert_eq(as_of_next(as_of, &key, &entry), END);
+		check_walk(as_of, AS_OF_ALL, "ns-1/", BYTES_NONE, before,
+			"ns-1/k-04 ns-1/k-10 ns-1/k-16 ns-1/k-22 ns-1/k-28 ns-1/k-34");
+		check_walk(as_of, AS_OF_ALL, "ns-2/", BYTES_LIT("ns-2/k-21"), before,
+			"ns-2/k-26 ns-2/k-32 ns-2/k-38");
+		check_walk(as_of, AS_OF_CHANGED, "", BYTES_NONE, before,
+			"ns-0/k-00 ns-1/k-04 ns-2/k-02");
+		check_walk(
+			as_of, AS_OF_CHANGED, "", BYTES_LIT("ns-1/k-04\0x"), before, "ns-2/k-02");
+		for (unsigned k = 0; k < KEYS; k++) {
+			int r = as_of_get(as_of, bytes_str(key_name(k)), &record);
+
+			cr_assert_eq(r, before[k] ? FOUND : NOT_FOUND, "%d %s", r, err_text(r));
+			cr_assert(!before[k] || record.seq == before[k]);
+		}
+	}
 }
 
 Test(as_of, a_seq_within_a_list_is_the_state_before_it)
 {
 	CLEANUP(as_of_free) struct as_of *as_of = NULL;
-	uint64_t begin = last + 1;
 
-	bracket(0);
-	change(0, 0, true);
+	list_begin(0);
+	put(0, 0);
 	settle();
 	OK(as_of_new(w.id[0], last, &as_of));
 	OK(as_of_renew(as_of, snapshot, SIZE_MAX));
-	cr_assert_eq(as_of_seq(as_of), begin - 1, "the list is open");
+	cr_assert_eq(as_of_seq(as_of), w.begin[0] - 1, "the list is open");
 	as_of_rest(as_of);
-	bracket(0);
+	list_end(0);
 	settle();
 	OK(as_of_renew(as_of, snapshot, SIZE_MAX));
-	cr_assert_eq(as_of_seq(as_of), begin - 1);
+	cr_assert_eq(as_of_seq(as_of), w.begin[0] - 1);
 	as_of_free(&as_of);
 	as_of = as_of_at(0, last - 1);
-	cr_assert_eq(as_of_seq(as_of), begin - 1, "the list is applied");
+	cr_assert_eq(as_of_seq(as_of), w.begin[0] - 1, "the list is applied");
 	as_of_free(&as_of);
 	as_of = as_of_at(1, last - 1);
 	cr_assert_eq(as_of_seq(as_of), last - 1, "it is not of this feed");
@@ -235,8 +161,8 @@ static int renew_at(uint32_t feed, uint64_t seq)
 
 Test(as_of, a_state_that_is_not_kept_is_lapsed)
 {
-	change(0, 0, true);
-	change(0, 2, true);
+	put(0, 0);
+	put(0, 2);
 	settle();
 	cr_assert_eq(renew_at(w.id[0], last), 0);
 	cr_assert_eq(renew_at(w.id[0], last + 1), LAPPED, "it is not taken yet");
@@ -250,7 +176,6 @@ Test(as_of, a_state_that_is_not_kept_is_lapsed)
 	cr_assert_eq(renew_at(w.id[0], last), 0);
 	cr_assert_eq(oldest_at(w.id[0]), last);
 	cr_assert_eq(renew_at(w.id[1], first), 0, "nothing of this feed was trimmed");
-	check_walk(1, first, "");
 }
 
 Test(as_of, a_feed_that_came_later_is_lapsed_and_a_removed_one_gone)
