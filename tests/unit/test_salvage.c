@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records of a journal with broken trees. */
+/* The records of a journal with broken trees: pages of any content. Whole pages in the wrong place
+ * are in scenario/test_salvage.py. */
 #include "common/bytes.h"
 #include "store/journal/journal_record.h"
 #include "store/journal/salvage.h"
@@ -22,7 +23,7 @@ static struct bytes body_of(unsigned i, uint8_t room[BODY_MAX])
 }
 
 /* Makes a journal of OBJECTS objects, a transaction each, in the store. */
-static uint64_t make(void)
+static void make(void)
 {
 	uint8_t room[BODY_MAX];
 	uint64_t seq = 0;
@@ -43,7 +44,6 @@ static uint64_t make(void)
 		cr_assert_eq(journal_commit(j), 0);
 	}
 	tear_down();
-	return seq;
 }
 
 static struct salvage *open_salvage(void)
@@ -83,16 +83,6 @@ static void write_file(const struct file *file)
 	cr_assert_eq(write(fd, file->bytes, file->size), (ssize_t)file->size);
 }
 
-static void spoil_branches(struct file *file)
-{
-	size_t size = database_page();
-
-	for (size_t at = 2 * size; at < file->size; at += size)
-		if (le64_get(file->bytes + at) == at / size &&
-			(le16_get(file->bytes + at + 10) & 0x6f) == 1)
-			memset(file->bytes + at, 0, size);
-}
-
 struct seen {
 	uint64_t before;
 	size_t n;
@@ -112,64 +102,6 @@ static int check_record(void *arg, const struct record *record)
 	cr_assert(bytes_equal(record->body, body_of(i, room)), "%.*s", BYTES_ARG(record->key));
 	cr_assert_eq(record_check(record), 0);
 	return 0;
-}
-
-Test(salvage, all_records_are_found_without_the_trees)
-{
-	CLEANUP(feed_walk_release) struct feed_walk walk = {NULL};
-	uint64_t last = make();
-	struct file file = read_file();
-	struct seen seen = {0};
-	char text[SALVAGE_TEXT_SIZE], wanted[SALVAGE_TEXT_SIZE];
-
-	spoil_branches(&file);
-	write_file(&file);
-	open_home();
-	cr_expect_eq(journal_open_read(home, NULL, &j), ERR_CORRUPT, "its trees can't be followed");
-	home_close(&home);
-	struct salvage *salvage = open_salvage();
-	cr_assert_eq(salvage_each_record(salvage, 0, UINT64_MAX, check_record, &seen), 0);
-	cr_expect_eq(seen.n, last);
-	cr_expect_eq(salvage_records(salvage), last);
-	cr_expect_eq(salvage_generation(salvage), 1);
-	cr_assert_not_null(salvage_meta(salvage));
-	cr_expect_eq(salvage_meta(salvage)->next_seq, last + 1);
-	cr_assert_eq(salvage_next_feed(salvage, &walk), FOUND);
-	cr_expect_str_eq(walk.definition.resource, "pods");
-	cr_expect_eq(walk.checkpoint.last, last);
-	cr_expect_eq(salvage_next_feed(salvage, &walk), END);
-	salvage_describe(salvage, text);
-	(void)snprintf(wanted, sizeof(wanted),
-		"%u records were found in its pages by their checksums, events 1 to %u",
-		(unsigned)last, (unsigned)last);
-	cr_expect_str_eq(text, wanted);
-	salvage_close(&salvage);
-	free(file.bytes);
-}
-
-Test(salvage, what_is_missing_is_counted)
-{
-	uint64_t last = make();
-	static const char wanted[] = "; missing of the history after event 0: 5";
-	struct file file = read_file();
-	uint8_t record[RECORD_HEADER];
-	char text[SALVAGE_TEXT_SIZE];
-
-	/* Each copy of these records, in any page, loses its checksum. */
-	for (size_t at = 0; at + RECORD_HEADER < file.size; at += 2) {
-		memcpy(record, file.bytes + at, sizeof(record));
-		uint64_t seq = le64_get(record);
-		if ((seq == 5 || (seq >= 10 && seq <= 12) || seq == last) &&
-			le32_get(record + 24) == 1 && record[28] == RECORD_ADDED)
-			file.bytes[at + 40] ^= 1;
-	}
-	write_file(&file);
-	struct salvage *salvage = open_salvage();
-	salvage_describe(salvage, text);
-	cr_expect(
-		strstr(text, wanted) && strlen(strstr(text, wanted)) == strlen(wanted), "%s", text);
-	salvage_close(&salvage);
-	free(file.bytes);
 }
 
 /* Makes a journal of one object. Each page of its body but the first holds a record. The body is
