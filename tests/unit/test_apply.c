@@ -65,42 +65,6 @@ Test(apply, first_list_appears_with_all_its_indexes)
 	cr_assert_eq(rig_taken(&rig), 5);
 }
 
-Test(apply, first_list_of_a_running_processor_appears_at_its_end)
-{
-	rig_settle(&rig);
-	uint32_t feed = rig_add_feed(&rig, "pods");
-	rig_record(&rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
-	rig_record(&rig, feed, RECORD_ADDED, "a/1", pod("n1", "x"));
-	rig_settle(&rig);
-	EXPECT(rig_names(&rig, feed), "");
-	cr_assert_eq(rig_feed(&rig, feed).listed, 0);
-	rig_record(&rig, feed, RECORD_ADDED, "b/2", pod("n2", "y"));
-	rig_record(&rig, feed, RECORD_LIST_END, NULL, NULL);
-	rig_settle(&rig);
-	EXPECT(rig_names(&rig, feed), "a/1@3 b/2@4");
-	EXPECT(rig_under(&rig, feed, "node", "n2"), "b/2");
-	EXPECT(rig_under(&rig, feed, "label", "app"), "a/1 b/2");
-	cr_assert_eq(rig_feed(&rig, feed).listed, 5);
-	cr_assert_eq(stats_get(rig.p.stats, STAT_LISTS_APPLIED), 1);
-}
-
-Test(apply, live_changes_move_terms_and_deletes_take_them)
-{
-	uint32_t feed = listed_feed("pods");
-
-	rig_settle(&rig);
-	uint64_t seq = rig_record(&rig, feed, RECORD_MODIFIED, "a/1", pod("n9", "x"));
-	rig_record(&rig, feed, RECORD_DELETED, "b/2", pod("n2", "y"));
-	rig_settle(&rig);
-	char want[32];
-	(void)snprintf(want, sizeof(want), "a/1@%llu", (unsigned long long)seq);
-	EXPECT(rig_names(&rig, feed), want);
-	EXPECT(rig_under(&rig, feed, "node", "n1"), "");
-	EXPECT(rig_under(&rig, feed, "node", "n9"), "a/1");
-	EXPECT(rig_under(&rig, feed, "node", "n2"), "");
-	EXPECT(rig_under(&rig, feed, "image", "side"), "a/1");
-}
-
 Test(apply, nothing_of_an_open_list_is_seen_while_other_feeds_go_on)
 {
 	uint32_t feed = listed_feed("pods"), other = listed_feed("nodes");

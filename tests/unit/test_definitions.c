@@ -28,16 +28,6 @@ static void teardown(void)
 
 TestSuite(definitions, .init = setup, .fini = teardown, .timeout = 120);
 
-Test(definitions, index_added_to_the_configuration_is_filled_live)
-{
-	EXPECT(rig_under(&rig, feed, "node", "n7"), "no such index");
-	rig_configure(&rig, "feeds: [{resource: pods, indexes: {node: spec.nodeName}}]\n");
-	rig_settle(&rig);
-	EXPECT(rig_under(&rig, feed, "node", "n7"), "ns/0007 ns/1007 ns/2007");
-	cr_assert_eq(stats_get(rig.p.stats, STAT_BACKFILLED), 3000);
-	cr_assert_eq(rig_generation(&rig), 1);
-}
-
 Test(definitions, feed_that_will_take_over_a_name_has_its_indexes_with_its_first_list)
 {
 	rig_configure(&rig, "feeds: [{resource: pods, indexes: {node: spec.nodeName}}]\n");
@@ -74,16 +64,6 @@ Test(definitions, filling_goes_on_after_a_restart)
 	rig_restart(&rig);
 	EXPECT(rig_under(&rig, feed, "node", "n7"), "ns/0007 ns/1007 ns/2007");
 	cr_assert_eq(stats_get(rig.p.stats, STAT_BACKFILLED), 3000, "nothing was filled twice");
-}
-
-Test(definitions, index_taken_from_the_configuration_is_dropped)
-{
-	rig_configure(&rig, "feeds: [{resource: pods, indexes: {node: spec.nodeName}}]\n");
-	rig_settle(&rig);
-	rig_configure(&rig, "feeds: [{resource: pods}]\n");
-	rig_settle(&rig);
-	EXPECT(rig_under(&rig, feed, "node", "n7"), "no such index");
-	EXPECT(rig_under(&rig, feed, "namespace", "other"), "");
 }
 
 Test(definitions, name_with_another_path_is_filled_anew)

@@ -49,28 +49,6 @@ static void drop_index(void)
 
 TestSuite(rebuild, .init = setup, .fini = teardown, .timeout = 60);
 
-Test(rebuild, lost_index_comes_back_as_it_was)
-{
-	uint32_t feed = listed_feed();
-	char before[256];
-
-	rig_settle(&rig);
-	rig_record(&rig, feed, RECORD_MODIFIED, "a/1", on("n7"));
-	rig_record(&rig, feed, RECORD_DELETED, "b/2", NULL);
-	rig_record(&rig, feed, RECORD_ADDED, "c/3", on("n3"));
-	rig_settle(&rig);
-	(void)snprintf(before, sizeof(before), "%s", rig_names(&rig, feed));
-	struct index_feed row = rig_feed(&rig, feed);
-	drop_index();
-	rig_settle(&rig);
-	EXPECT(rig_names(&rig, feed), before);
-	EXPECT(rig_under(&rig, feed, "node", "n7"), "a/1");
-	EXPECT(rig_under(&rig, feed, "node", "n1"), "");
-	EXPECT(rig_under(&rig, feed, "namespace", "c"), "c/3");
-	cr_assert_eq(rig_feed(&rig, feed).listed, row.listed);
-	cr_assert_eq(rig_feed(&rig, feed).objects, 2);
-}
-
 Test(rebuild, a_damaged_current_stops_nobody)
 {
 	uint32_t feed = listed_feed();
@@ -123,34 +101,6 @@ Test(rebuild, a_damaged_version_has_the_journal_given_up)
 		0);
 	cr_expect(strstr(reason, "a daemon met damage in it"), "%s", reason);
 	cr_expect_eq(journal_generation(rig.journal), 2);
-}
-
-Test(rebuild, inside_an_open_list_it_is_the_state_before_the_list)
-{
-	uint32_t feed = listed_feed();
-	char before[256];
-
-	rig_settle(&rig);
-	(void)snprintf(before, sizeof(before), "%s", rig_names(&rig, feed));
-	rig_record(&rig, feed, RECORD_LIST_BEGIN, NULL, NULL);
-	rig_record(&rig, feed, RECORD_MODIFIED, "a/1", on("n7"));
-	rig_record(&rig, feed, RECORD_MODIFIED, "a/1", on("n8"));
-	rig_record(&rig, feed, RECORD_DELETED, "b/2", NULL);
-	rig_record(&rig, feed, RECORD_ADDED, "b/2", on("n9"));
-	rig_record(&rig, feed, RECORD_ADDED, "c/3", on("n3"));
-	drop_index();
-	rig_settle(&rig);
-	EXPECT(rig_names(&rig, feed), before);
-	EXPECT(rig_under(&rig, feed, "node", "n2"), "b/2");
-	EXPECT(rig_under(&rig, feed, "node", "n8"), "");
-	EXPECT(rig_under(&rig, feed, "node", "n3"), "");
-	rig_record(&rig, feed, RECORD_LIST_END, NULL, NULL);
-	rig_settle(&rig);
-	EXPECT(rig_under(&rig, feed, "node", "n8"), "a/1");
-	EXPECT(rig_under(&rig, feed, "node", "n9"), "b/2");
-	EXPECT(rig_under(&rig, feed, "node", "n3"), "c/3");
-	EXPECT(rig_under(&rig, feed, "node", "n2"), "");
-	cr_assert_eq(rig_feed(&rig, feed).objects, 3);
 }
 
 Test(rebuild, journal_trimmed_beyond_the_index_is_noticed)
