@@ -94,7 +94,9 @@ static bool plain_put_any_number(struct buf *out, struct bytes text)
 /* Returns true if TEXT can only be a number or a string. */
 static bool plain_begins_number(struct bytes text)
 {
-	return text.size && strchr("0123456789-+.", *(const char *)text.data);
+	char c = text.size ? *(const char *)text.data : '\0';
+
+	return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.';
 }
 
 /* Returns the type of a word that begins no number, and the value of a boolean. */

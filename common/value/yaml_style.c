@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/value/yaml_style.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/value/yaml_plain.h"
@@ -170,16 +169,15 @@ static bool style_is_base_60(struct bytes text)
 /* Returns true if TEXT is infinite or no number: such floats of YAML are strings in JSON. */
 static bool style_is_infinite(struct bytes text)
 {
-	static const char words[] = " .nan .NaN .NAN .inf .Inf .INF ";
+	static const char words[][5] = {".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF"};
 	const char *p = text.data;
-	char word[8];
-	bool is_signed = text.size && (*p == '+' || *p == '-');
+	bool is_signed = *p == '+' || *p == '-'; /* .nan has no sign */
+	struct bytes word = BYTES(p + is_signed, text.size - is_signed);
 
-	if (text.size > 5)
-		return false;
-	(void)snprintf(word, sizeof(word), " %.*s ", (int)text.size - is_signed, p + is_signed);
-	const char *found = strstr(words, word);
-	return found && (!is_signed || found[2] == 'i' || found[2] == 'I');
+	for (size_t i = is_signed ? 3 : 0; i < ARRAY_SIZE(words); i++)
+		if (bytes_equal(word, bytes_str(words[i])))
+			return true;
+	return false;
 }
 
 /* ---- styles ------------------------------------------------------------- */
@@ -234,10 +232,11 @@ static bool style_is_no_string(struct bytes text)
 {
 	uint8_t first = style_firsts[*(const uint8_t *)text.data];
 
-	if (first != FIRST_LETTER && first != FIRST_NUMBER && first != FIRST_DOT)
-		return false;
-	return !yaml_plain_is_string(text) || style_is_infinite(text) || style_is_timestamp(text) ||
-	       style_is_base_60(text);
+	if (first == FIRST_LETTER)
+		return !yaml_plain_is_string(text);
+	return (first == FIRST_NUMBER || first == FIRST_DOT) &&
+	       (style_is_timestamp(text) || style_is_infinite(text) || style_is_base_60(text) ||
+		       !yaml_plain_is_string(text));
 }
 
 /* Returns true if no plain scalar begins like TEXT. */
