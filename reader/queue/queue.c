@@ -21,6 +21,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/proc.h"
+#include "common/timer_queue.h"
 #include "reader/handle.h"
 #include "reader/handled.h"
 #include "reader/queue/queue_internal.h"
@@ -31,11 +32,11 @@
 /* A key. It lives while the key is dirty, in work, or delayed. */
 struct queue_item {
 	struct queue_key key;
-	struct queue_item *next;      /* in line, if the caller has not set an order */
-	struct queue_item *work_next; /* in the list of the items in work */
-	struct queue_item **work_at;  /* the pointer to this item in the list; NULL: not in work */
-	uint64_t added_at, began_at;  /* ns */
-	struct queue_timer timer;     /* of a delayed key */
+	struct queue_item *next;       /* in line, if the caller has not set an order */
+	struct queue_item *work_next;  /* in the list of the items in work */
+	struct queue_item **work_at;   /* the pointer to this item in the list; NULL: not in work */
+	uint64_t added_at, began_at;   /* ns */
+	struct timer_queue_item timer; /* of a delayed key */
 	struct handled handled; /* the newest event of the callers since the key was handed out */
 	uint64_t taker;         /* the thread with the key in work */
 	bool dirty;
@@ -57,7 +58,7 @@ struct kinf_queue {
 	struct queue_keys keys;
 	struct queue_item *first, **last; /* the line, without an order */
 	size_t in_line;
-	struct queue_delayed delayed;
+	struct timer_queue delayed;
 	struct queue_item *work; /* the items in work */
 	struct queue_counts counts;
 	unsigned waiting; /* threads on ready */
@@ -91,14 +92,9 @@ static void queue_unlock(struct kinf_queue **queue)
 
 /* ---- items and the line ------------------------------------------------- */
 
-static struct queue_item *item_of(struct queue_timer *timer)
-{
-	return (struct queue_item *)(void *)((char *)timer - offsetof(struct queue_item, timer));
-}
-
 static void item_free_if_idle(struct kinf_queue *queue, struct queue_item *item)
 {
-	if (!item->dirty && !item->work_at && !item->timer.place)
+	if (!item->dirty && !item->work_at && !item->timer.added)
 		queue_keys_remove(&queue->keys, &item->key);
 }
 
@@ -166,20 +162,37 @@ static int item_add(struct kinf_queue *queue, struct queue_item *item)
 	return 0;
 }
 
+/* Returns the key that is due first; NULL: none is delayed. */
+static struct queue_item *queue_first_delayed(const struct kinf_queue *queue)
+{
+	return queue->delayed.n_heap ? queue->delayed.heap[0]->owner : NULL;
+}
+
 /* Moves due keys into the line. */
 static int queue_add_due(struct kinf_queue *queue)
 {
-	struct queue_timer *timer;
+	struct queue_item *item;
 
-	while ((timer = queue_delayed_first(&queue->delayed)) &&
-		timer->ready_at <= clock_read(queue->clock)) {
-		int r = item_add(queue, item_of(timer));
+	while ((item = queue_first_delayed(queue)) &&
+		item->timer.time_ns <= clock_read(queue->clock)) {
+		int r = item_add(queue, item);
 
 		if (r < 0)
 			return r;
-		queue_delayed_remove(&queue->delayed, timer);
+		timer_queue_remove(&queue->delayed, &item->timer);
 	}
 	return 0;
+}
+
+/* Adds the key at READY_AT, or at an earlier time that was asked for before. */
+static int item_delay(struct kinf_queue *queue, struct queue_item *item, uint64_t ready_at)
+{
+	int r = item->timer.added ? 0 : timer_queue_add(&queue->delayed, &item->timer);
+
+	item->timer.owner = item;
+	if (r == 0 && ready_at < item->timer.time_ns)
+		timer_queue_set_time(&queue->delayed, &item->timer, ready_at);
+	return r;
 }
 
 /* Adds the key when DELAY_NS have passed; at once when it is 0. */
@@ -196,9 +209,9 @@ static int queue_add(struct kinf_queue *queue, const void *key, size_t size, uin
 	if (delay_ns) {
 		uint64_t now = clock_read(queue->clock);
 
-		r = queue_delayed_add(&queue->delayed, &item->timer,
-			delay_ns < NEVER - now ? now + delay_ns : NEVER);
-		if (r == 0 && queue_delayed_first(&queue->delayed) == &item->timer) {
+		r = item_delay(
+			queue, item, delay_ns < NEVER - 1 - now ? now + delay_ns : NEVER - 1);
+		if (r == 0 && queue_first_delayed(queue) == item) {
 			if (queue->timekeeper)
 				queue->wake = &queue->timer;
 			else
@@ -330,7 +343,7 @@ static int queue_get(
 			return END;
 		if (deadline != NEVER && proc_monotonic_ns() >= deadline)
 			return AGAIN;
-		const struct queue_timer *next = queue_delayed_first(&queue->delayed);
+		const struct queue_item *next = queue_first_delayed(queue);
 		if (!next || queue->timekeeper) {
 			queue->waiting++;
 			queue_sleep_until(queue, &queue->ready, deadline);
@@ -339,7 +352,7 @@ static int queue_get(
 			continue;
 		}
 		/* The time of a stepped clock comes with queue_clock_stepped(). */
-		uint64_t ready_at = queue->clock ? NEVER : next->ready_at;
+		uint64_t ready_at = queue->clock ? NEVER : next->timer.time_ns;
 		queue->timekeeper = true;
 		queue_sleep_until(queue, &queue->timer, ready_at < deadline ? ready_at : deadline);
 		queue->timekeeper = false;
@@ -354,7 +367,7 @@ int kinf_queue_get(struct kinf_queue *queue, int timeout_ms, const char **ret_ke
 	LOCKED(queue);
 	int r = queue_get(queue, deadline, ret_key, ret_size);
 	/* This thread stops waiting: another one has to take the rest, or keep the time. */
-	if (queue->in_line || (queue->delayed.n && !queue->timekeeper))
+	if (queue->in_line || (queue->delayed.n_heap && !queue->timekeeper))
 		queue_wake_one(queue);
 	return queue_result(r);
 }
@@ -388,7 +401,7 @@ int64_t kinf_queue_next_ms(struct kinf_queue *queue)
 {
 	LOCKED(queue);
 	int r = queue_add_due(queue);
-	const struct queue_timer *next = queue_delayed_first(&queue->delayed);
+	const struct queue_item *next = queue_first_delayed(queue);
 
 	err_ignore(r, "kinf_queue_get reports it");
 	if (r < 0 || queue->in_line || queue->shutting_down)
@@ -396,7 +409,8 @@ int64_t kinf_queue_next_ms(struct kinf_queue *queue)
 	if (!next)
 		return -1;
 	uint64_t now = clock_read(queue->clock);
-	return next->ready_at > now ? (int64_t)((next->ready_at - now) / 1000000 + 1) : 0;
+	uint64_t ready_at = next->timer.time_ns;
+	return ready_at > now ? (int64_t)((ready_at - now) / 1000000 + 1) : 0;
 }
 
 /* ---- counts ------------------------------------------------------------- */
@@ -426,7 +440,7 @@ int kinf_queue_metrics(struct kinf_queue *queue, struct kinf_queue_counts *ret_m
 		.processing = counts->processing,
 		.queue_duration = counts->queue_duration,
 		.work_duration = counts->work_duration,
-		.delayed = queue->delayed.n,
+		.delayed = queue->delayed.n_items,
 	};
 	for (const struct queue_item *item = queue->work; item; item = item->work_next) {
 		double age = (double)(now - item->began_at) / 1e9;
@@ -442,15 +456,15 @@ int kinf_queue_metrics(struct kinf_queue *queue, struct kinf_queue_counts *ret_m
 
 static void queue_shut_down(struct kinf_queue *queue, bool drain)
 {
-	struct queue_timer *timer;
+	struct queue_item *item;
 
 	/* Keys due before the end are still handed out. */
 	err_ignore(queue_add_due(queue), "the queue ends");
 	queue->draining = drain;
 	queue->shutting_down = true;
-	while ((timer = queue_delayed_first(&queue->delayed))) {
-		queue_delayed_remove(&queue->delayed, timer);
-		item_free_if_idle(queue, item_of(timer));
+	while ((item = queue_first_delayed(queue))) {
+		timer_queue_remove(&queue->delayed, &item->timer);
+		item_free_if_idle(queue, item);
 	}
 	queue_wake_all(queue);
 	(void)pthread_cond_broadcast(&queue->drained);
@@ -553,7 +567,7 @@ void kinf_queue_free(struct kinf_queue **queue)
 	for (const struct queue_item *item = q->work; item; item = item->work_next)
 		handled_end_key(item->taker);
 	queue_keys_release(&q->keys);
-	queue_delayed_release(&q->delayed);
+	timer_queue_release(&q->delayed);
 	kinf_limiter_free(&q->limiter);
 	(void)pthread_cond_destroy(&q->ready);
 	(void)pthread_cond_destroy(&q->timer);

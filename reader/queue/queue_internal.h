@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue group: queue.c and limiter.c (kinf_queue.h), queue_clock.c (time), queue_delayed.c (a
- * heap by time), queue_keys.c (a table by byte strings).
+ * The queue group: queue.c and limiter.c (kinf_queue.h), queue_clock.c (time), queue_keys.c (a
+ * table by byte strings).
  */
 #ifndef READER_QUEUE_QUEUE_INTERNAL_H
 #define READER_QUEUE_QUEUE_INTERNAL_H
@@ -29,32 +29,6 @@ uint64_t clock_read(const struct kinf_clock *clock);
 void clock_subscribe(struct kinf_clock *clock, struct clock_user *user);
 /* When it returns, wake() is not called any more. */
 void clock_unsubscribe(struct kinf_clock *clock, struct clock_user *user);
-
-/* ---- delayed keys (queue_delayed.c) ------------------------------------- */
-
-/*
- * A binary heap ordered by time. The queue embeds a queue_timer in each of its items; the heap
- * stores pointers to them and each timer knows its place: any timer can be removed or moved to an
- * earlier time.
- */
-struct queue_timer {
-	uint64_t ready_at; /* ns */
-	uint64_t turn;     /* orders timers of the same time: first added, first out */
-	size_t place;      /* in the heap, counted from 1; 0: not in the heap */
-};
-
-struct queue_delayed {
-	struct queue_timer **timers;
-	size_t n, room;
-	uint64_t turns;
-};
-
-/* Adds TIMER, or moves it to an earlier READY_AT. */
-int queue_delayed_add(struct queue_delayed *delayed, struct queue_timer *timer, uint64_t ready_at);
-void queue_delayed_remove(struct queue_delayed *delayed, struct queue_timer *timer);
-/* Returns the earliest timer, NULL if there is none. */
-struct queue_timer *queue_delayed_first(const struct queue_delayed *delayed);
-void queue_delayed_release(struct queue_delayed *delayed);
 
 /* ---- keys (queue_keys.c) ------------------------------------------------ */
 
