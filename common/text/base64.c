@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/text/base64.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/err.h"
 
 static const char standard_alphabet[] =
@@ -12,42 +11,50 @@ static const char standard_alphabet[] =
 static const char url_alphabet[] =
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-int base64_decode(struct bytes text, char **ret_data, size_t *ret_size)
+/* Decodes TEXT. PADDED: with '=' up to a multiple of four digits, and perhaps line breaks. */
+static int base64_read(struct bytes text, const char *alphabet, bool padded, struct buf *out)
 {
 	const char *in = text.data;
-	char *out = malloc(text.size / 4 * 3 + 4);
-	uint32_t bits = 0;
-	unsigned digits = 0, pads = 0; /* of four digits, padding included */
-	size_t size = 0;
+	unsigned bits = 0;
+	size_t digits = 0, pads = 0;
+	uint32_t group = 0;
 
-	if (!out)
-		return err_set(-ENOMEM, "base64");
 	for (size_t i = 0; i < text.size; i++) {
-		const char *digit = in[i] ? strchr(standard_alphabet, in[i]) : NULL;
-		bool is_pad = in[i] == '=';
-		if (in[i] == '\n' || in[i] == '\r')
+		const char *digit = in[i] ? strchr(alphabet, in[i]) : NULL;
+
+		if (padded && (in[i] == '\n' || in[i] == '\r'))
 			continue;
-		/* Only padding follows padding, up to the fourth digit. */
-		if ((!digit && !is_pad) || (is_pad && digits < 2) ||
-			(pads && (!is_pad || !digits))) {
-			free(out);
-			return err_say(ERR_SYNTAX, "not base64 at byte %zu", i);
+		if (padded && in[i] == '=' && (digits + pads) % 4 >= 2) {
+			pads++;
+			continue;
 		}
-		pads += is_pad;
-		bits = bits << 6 | (digit ? (uint32_t)(digit - standard_alphabet) : 0);
-		if (++digits < 4)
-			continue;
-		for (unsigned k = 0; k < 3 - pads; k++)
-			out[size++] = (char)(bits >> (16 - 8 * k));
-		bits = digits = 0;
+		if (!digit || pads)
+			return err_say(ERR_SYNTAX, "not base64 at byte %zu", i);
+		digits++;
+		group = group << 6 | (uint32_t)(digit - alphabet);
+		bits += 6;
+		if (bits >= 8) {
+			bits -= 8;
+			buf_byte(out, (uint8_t)(group >> bits));
+		}
 	}
-	if (digits) {
-		free(out);
+	if (padded ? (digits + pads) % 4 != 0 : digits % 4 == 1)
 		return err_say(ERR_SYNTAX, "base64 ends in the middle");
-	}
-	out[size] = '\0';
-	*ret_data = out;
-	*ret_size = size;
+	return buf_error(out);
+}
+
+int base64_decode(struct bytes text, char **ret_data, size_t *ret_size)
+{
+	CLEANUP(buf_release) struct buf out = BUF_INIT;
+
+	(void)buf_grow(&out, text.size / 4 * 3 + 3); /* growing would leave copies of a secret */
+	buf_truncate(&out, 0);
+	int r = base64_read(text, standard_alphabet, true, &out);
+	if (r < 0)
+		return r;
+	(void)buf_cstr(&out);
+	*ret_size = out.size;
+	*ret_data = (char *)TAKE(out.data);
 	return 0;
 }
 
@@ -85,22 +92,5 @@ void base64url_put(struct bytes data, struct buf *out)
 
 int base64url_get(const char *text, struct buf *out)
 {
-	uint32_t group = 0;
-	unsigned bits = 0, digits = 0;
-
-	for (; *text; text++, digits++) {
-		const char *found = strchr(url_alphabet, *text);
-
-		if (!found)
-			return err_say(ERR_SYNTAX, "not base64url at byte %u", digits);
-		group = group << 6 | (uint32_t)(found - url_alphabet);
-		bits += 6;
-		if (bits >= 8) {
-			bits -= 8;
-			buf_byte(out, (uint8_t)(group >> bits));
-		}
-	}
-	if (digits % 4 == 1)
-		return err_say(ERR_SYNTAX, "base64url ends in the middle");
-	return buf_error(out);
+	return base64_read(bytes_str(text), url_alphabet, false, out);
 }
