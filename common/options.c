@@ -168,6 +168,8 @@ int options_bad(const struct options *options, const char *format, ...)
 	return err_say(ERR_SYNTAX, "%s; see '%s --help'", text, options_program(options));
 }
 
+static void options_help(const struct options *options, struct buf *out);
+
 static int options_print(const struct options *options, bool help)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
@@ -374,15 +376,6 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
 	return 0;
 }
 
-int options_parse_all(const struct options *options, int argc, char **argv)
-{
-	int first;
-	int r = options_parse(options, argc, argv, &first);
-
-	return r == 0 && first != argc ? options_bad(options, "'%s' is not an option", argv[first])
-				       : r;
-}
-
 /* ---- help --------------------------------------------------------------- */
 
 /* Ends a line of AT columns with TEXT; wraps it, and indents the further lines by INDENT. */
@@ -424,7 +417,7 @@ static void options_help_group(const struct options_group *group, struct buf *ou
 	}
 }
 
-void options_help(const struct options *options, struct buf *out)
+static void options_help(const struct options *options, struct buf *out)
 {
 	struct options_group own = {NULL, options_own_specs, ARRAY_SIZE(options_own_specs), NULL};
 

@@ -100,9 +100,6 @@ int options_parse(const struct options *options, int argc, char **argv, int *ret
  * on a flag. */
 bool options_flag(const struct options *options, int argc, char **argv, const char *name);
 
-/* As options_parse(), for a command without operands: one is an error. */
-int options_parse_all(const struct options *options, int argc, char **argv);
-
 /* Sets the sentence of a usage error found by the program. Returns ERR_SYNTAX. */
 int options_bad(const struct options *options, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
@@ -135,9 +132,5 @@ extern int (*options_complete)(const struct options_word *word);
  * returns it. */
 int options_each(const struct options *options,
 	int (*fn)(void *arg, const struct option_spec *spec), void *arg);
-
-/* Appends the text of --help. */
-struct buf;
-void options_help(const struct options *options, struct buf *out);
 
 #endif
