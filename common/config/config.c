@@ -149,7 +149,7 @@ static int config_settle_paths(struct config *config, const struct config_flags 
 /* Reads the tree of file NAME into CONFIG. */
 static int config_read_tree(struct config *config, struct yaml *yaml, const char *name)
 {
-	struct yaml_node *root = yaml_edit(yaml);
+	struct yaml_node *root = yaml_root(yaml);
 	int r = config_copy(&config->file, name);
 
 	if (r < 0 || !root)
@@ -290,7 +290,7 @@ static int config_find_store(int here, const char *file, struct yaml **ret_yaml)
 
 /* Takes only the store from a file with the mistake R: a slip in kinf.yaml must not lock readers
  * out. WHOLE is the file's tree if it is YAML. Returns 0, or R if the store is not clear. */
-static int config_read_store(int r, int here, struct config **config, const struct yaml *whole,
+static int config_read_store(int r, int here, struct config **config, struct yaml *whole,
 	const char *file, char **ret_passed_over)
 {
 	CLEANUP(yaml_free) struct yaml *yaml = NULL;

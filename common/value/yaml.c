@@ -368,13 +368,7 @@ void yaml_free(struct yaml **yaml)
 	*yaml = NULL;
 }
 
-const struct yaml_node *yaml_root(const struct yaml *yaml)
-{
-	CHECK_OBJ(yaml, YAML_MAGIC);
-	return yaml->has_root ? &yaml->root : NULL;
-}
-
-struct yaml_node *yaml_edit(struct yaml *yaml)
+struct yaml_node *yaml_root(struct yaml *yaml)
 {
 	CHECK_OBJ(yaml, YAML_MAGIC);
 	return yaml->has_root ? &yaml->root : NULL;

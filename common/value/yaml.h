@@ -36,9 +36,8 @@ int yaml_load_first(const char *file, struct yaml **ret_yaml);
 /* Reads an open file; FILE is its name in errors. */
 int yaml_load_fd(int fd, const char *file, struct yaml **ret_yaml);
 void yaml_free(struct yaml **yaml);
-const struct yaml_node *yaml_root(const struct yaml *yaml);
-/* Returns the root for a caller that replaces texts, all on the heap. */
-struct yaml_node *yaml_edit(struct yaml *yaml);
+/* Returns the root; NULL: there is none. A caller that replaces a text has it on the heap. */
+struct yaml_node *yaml_root(struct yaml *yaml);
 
 /* Returns a member of a map; NULL if it is absent or null, or if MAP is NULL or no map. */
 const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
