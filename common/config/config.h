@@ -69,8 +69,6 @@ struct config_policy {
 	uint32_t hold_percent;     /* a list that would delete a larger share is held; 0: none */
 	uint64_t hold_pause_ns;    /* before the second list */
 };
-/* Returns the policy without any configuration. */
-struct config_policy config_policy_default(void);
 
 /* How kinf-serve authenticates and authorizes clients; in the order of serve.auth's words. */
 enum config_auth {

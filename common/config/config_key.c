@@ -375,15 +375,6 @@ int config_set_defaults(const struct config_key *keys, void *into)
 	return r;
 }
 
-struct config_policy config_policy_default(void)
-{
-	struct config config = {0};
-
-	(void)config_set_defaults(
-		config_keys, &config); /* no default at the top level needs memory */
-	return config.policy;
-}
-
 /* ---- maps --------------------------------------------------------------- */
 
 int config_scalar(

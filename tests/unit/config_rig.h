@@ -14,6 +14,14 @@ static inline struct config *parse(const char *text)
 	return config;
 }
 
+/* Returns the policy without any configuration. */
+static inline struct config_policy default_policy(void)
+{
+	CLEANUP(config_free) struct config *config = parse("");
+
+	return config->policy;
+}
+
 struct wrong {
 	const char *text, *sentence;
 };

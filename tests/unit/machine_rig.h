@@ -5,7 +5,7 @@
 
 #include "reflector/feed/machine.h"
 #include "reflector/record/object.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/config_rig.h"
 
 #define MS     1000000ull
 #define SECOND 1000000000ull
@@ -41,7 +41,7 @@ static inline void begin(void)
 	memset(&run, 0, sizeof(run));
 	run.now_ns = 1000 * SECOND;
 	run.random = 12345678901234567ull;
-	run.policy = config_policy_default();
+	run.policy = default_policy();
 	feed_machine_init(&run.feed, 500, &run.policy);
 }
 

@@ -6,7 +6,7 @@ static void start_streaming(const char *rv, bool list_open)
 {
 	static struct config_policy streaming;
 
-	streaming = config_policy_default();
+	streaming = default_policy();
 	streaming.streaming_lists = true;
 	start(rv, list_open);
 	run.feed.policy = &streaming;

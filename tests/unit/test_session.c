@@ -4,6 +4,7 @@
 #include "common/proc.h"
 #include "reflector/record/recorder.h"
 #include "tests/unit/api_stub.h"
+#include "tests/unit/config_rig.h"
 #include "tests/unit/rig.h"
 
 #define OBJECT(name, rv, more) \
@@ -76,7 +77,7 @@ static void set_up_with(struct world *world, const char *second, enum api_stub_f
 	world->kubeconfig = (struct kubeconfig){.server = (char *)api_stub_url(world->stub)};
 	world->shared = (struct session_shared){.stats = world->rig.p.stats,
 		.pace = &world->pace,
-		.policy = config_policy_default(),
+		.policy = default_policy(),
 		.warnings = &world->warnings,
 		.timers = &world->timers,
 		.queued = &world->queued,
