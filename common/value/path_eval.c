@@ -18,24 +18,18 @@ static int path_follow(const struct path_walk *walk, size_t i, const struct valu
 
 /* ---- comparisons -------------------------------------------------------- */
 
-static bool path_to_double(const struct value *value, double *ret_number)
+/* Reads a number; a text may be one beside a number. */
+static bool path_to_number(const struct value *value, struct number *ret_number)
 {
-	switch (value->type) {
-	case VALUE_INT:
-		*ret_number = (double)value->u.i;
-		return true;
-	case VALUE_UINT:
-		*ret_number = (double)value->u.u;
-		return true;
-	case VALUE_DOUBLE:
-		*ret_number = value->u.d;
-		return true;
-	case VALUE_NUMBER:
-	case VALUE_STRING: /* beside a number */
-		return number_value(value->text, ret_number);
-	default:
-		return false;
-	}
+	if (value->type != VALUE_STRING)
+		return value_number(value, ret_number);
+	ret_number->form = NUMBER_DOUBLE;
+	return number_value(value->text, &ret_number->u.d);
+}
+
+static double path_to_double(const struct number *number)
+{
+	return number->form == NUMBER_INT ? (double)number->u.i : number->u.d;
 }
 
 /* Returns 1 or 0 for true and false, also as texts; else -1. */
@@ -54,18 +48,18 @@ static int path_to_bool(const struct value *value)
  * can't; sets *RET_ORDER. */
 static bool path_compare(const struct value *a, const struct value *b, int *ret_order)
 {
-	double x, y;
+	struct number x, y;
 
-	if (a->type == VALUE_UINT && b->type == VALUE_UINT) { /* exact beyond 2^53 */
-		*ret_order = (a->u.u > b->u.u) - (a->u.u < b->u.u);
-		return true;
-	}
 	if (a->type == VALUE_STRING && b->type == VALUE_STRING) {
 		*ret_order = bytes_compare(a->text, b->text);
 		return true;
 	}
-	if (path_to_double(a, &x) && path_to_double(b, &y)) {
-		*ret_order = (x > y) - (x < y);
+	if (path_to_number(a, &x) && path_to_number(b, &y)) {
+		double v = path_to_double(&x), w = path_to_double(&y);
+
+		*ret_order = (v > w) - (v < w);
+		if (x.form == NUMBER_INT && y.form == NUMBER_INT) /* exact beyond 2^53 */
+			*ret_order = (x.u.i > y.u.i) - (x.u.i < y.u.i);
 		return true;
 	}
 	int is_a = path_to_bool(a), is_b = path_to_bool(b);
