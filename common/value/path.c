@@ -96,17 +96,8 @@ static void path_put_more(const struct path_step *step, struct buf *text)
 	}
 	buf_byte(text, '[');
 	for (size_t i = 0; i < union_->n; i++) {
-		CLEANUP(buf_release) struct buf member = BUF_INIT;
-		const struct path *path = union_->members[i].path;
-
 		buf_str(text, i ? "," : "");
-		path_put_steps(path, &member, true);
-		if (union_->members[i].quoted)
-			buf_str(text, union_->members[i].quoted);
-		else if (path->steps[0].type == STEP_KEY && member.size && *member.data != '[')
-			buf_printf(text, "'%.*s'", BYTES_ARG(buf_bytes(&member)));
-		else if (member.size > 2) /* without its own brackets */
-			buf_put(text, member.data + 1, member.size - 2);
+		buf_str(text, union_->members[i].text);
 	}
 	buf_byte(text, ']');
 }
@@ -171,7 +162,7 @@ void path_free(struct path **path)
 		for (size_t k = 0; k < union_->n; k++) {
 			path_free(&union_->members[k].path);
 			path_free(&union_->members[k].otherwise);
-			free(union_->members[k].quoted);
+			free(union_->members[k].text);
 		}
 		free(union_->members);
 		free(union_);

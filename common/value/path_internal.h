@@ -46,9 +46,7 @@ struct path_filter {
 /* A member of a union. A quoted text without such a key in the map is a path, as in kubectl. */
 struct path_member {
 	struct path *path, *otherwise; /* otherwise: NULL if the text has no dots */
-	/* the original text if it has dots, because each form has its own meaning of a backslash;
-	 * else NULL */
-	char *quoted;
+	char *text; /* as written: a backslash has another meaning to OTHERWISE */
 };
 
 struct path_union {

@@ -233,17 +233,17 @@ static int path_parse_union_member(struct path_parser *parser, struct path_union
 			err_forget();
 			r = 0;
 		}
-		member.quoted = strndup(start, (size_t)(parser->p - start));
-		if (!member.quoted && r == 0)
-			r = err_set(-ENOMEM, "a field path");
 	}
+	member.text = strndup(start, (size_t)(parser->p - start));
+	if (!member.text && r == 0)
+		r = err_set(-ENOMEM, "a field path");
 	path_skip_blanks(parser);
 	if (r == 0)
 		r = ARRAY_ADD(union_->members, union_->n, union_->room, member, "a field path");
 	if (r < 0) {
 		path_free(&member.path);
 		path_free(&member.otherwise);
-		free(member.quoted);
+		free(member.text);
 	}
 	return r;
 }
