@@ -9,6 +9,7 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/text/decimal.h"
 #include "common/value/field.h"
 #include "common/value/selector_internal.h"
 
@@ -237,22 +238,16 @@ bool selector_is_relative(const struct selector *selector)
 
 bool selector_integer(struct bytes text, int64_t *ret_integer)
 {
-	const char *p = text.data, *end = p + text.size;
-	bool negative = text.size && *p == '-';
-	int64_t integer = 0;
+	const char *p = text.data;
+	bool negative = text.size && *p == '-', is_signed = negative || (text.size && *p == '+');
+	struct bytes digits = BYTES(p + is_signed, text.size - is_signed);
+	uint64_t number;
 
-	if (text.size && (*p == '-' || *p == '+'))
-		p++;
-	if (p == end)
+	if (decimal_parse(digits, (uint64_t)INT64_MAX + negative, &number) < 0) {
+		err_forget();
 		return false;
-	for (; p < end; p++) {
-		if (*p < '0' || *p > '9' || __builtin_mul_overflow(integer, 10, &integer))
-			return false;
-		int digit = *p - '0';
-		if (__builtin_add_overflow(integer, negative ? -digit : digit, &integer))
-			return false;
 	}
-	*ret_integer = integer;
+	*ret_integer = (int64_t)(negative ? 0 - number : number);
 	return true;
 }
 
