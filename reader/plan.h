@@ -78,8 +78,8 @@ int plan_matches(
 
 #define ADVICE_SIZE 1024
 
-/* A list of FEED has read READ objects and given GIVEN. Writes one sentence with the line to be
- * added to kinf.yaml, or "" if the list was cheap or no index would help. An index helps a field
+/* A list of FEED has read READ objects and given GIVEN. Writes one sentence with the path of
+ * the missing index, or "" if the list was cheap or no index would help. An index helps a field
  * selector for one value, and a page in the order of a field. Returns: 0 or an error. */
 int advice_write(struct snapshot *snapshot, const struct snapshot_feed *feed,
 	const struct query *query, uint64_t read, uint64_t given, char text[ADVICE_SIZE]);
