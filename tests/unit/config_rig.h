@@ -3,6 +3,7 @@
 #ifndef UNIT_CONFIG_RIG_H
 #define UNIT_CONFIG_RIG_H
 
+#include "common/bytes.h"
 #include "common/config/config.h"
 #include "tests/unit/unit.h"
 

@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/config/config.h"
-#include "tests/unit/unit.h"
-
-static struct config *parsed(const char *text)
-{
-	struct config *c = NULL;
-
-	OK(config_parse(text, strlen(text), "kinf.yaml", &c));
-	return c;
-}
+#include "tests/unit/config_rig.h"
 
 Test(config, what_is_fixed_is_named_and_kept)
 {
-	struct config *running = parsed("store: /a\nruntimeDir: /r\ncluster: {context: prod}\n"
-					"retention: {time: 1m}\n");
+	struct config *running = parse("store: /a\nruntimeDir: /r\ncluster: {context: prod}\n"
+				       "retention: {time: 1m}\n");
 	CLEANUP(config_free)
-	struct config *config = parsed("store: /b\nruntimeDir: /s\ndurability: disk\ngroup: g\n"
-				       "mapSize: 1GiB\ncluster: {kubeconfig: /k}\n"
-				       "retention: {time: 2m}\n");
+	struct config *config = parse("store: /b\nruntimeDir: /s\ndurability: disk\ngroup: g\n"
+				      "mapSize: 1GiB\ncluster: {kubeconfig: /k}\n"
+				      "retention: {time: 2m}\n");
 	char keys[CONFIG_KEYS_SIZE];
 
 	cr_assert(config_needs_restart(running, config, CONFIG_REFLECTOR, keys));
@@ -40,7 +31,7 @@ Test(config, what_is_fixed_is_named_and_kept)
 
 Test(config, kinf_run_starts_kinf_serve_only_when_it_starts)
 {
-	struct config *running = parsed("store: /a\n"), *config = parsed("store: /a\nserve: {}\n");
+	struct config *running = parse("store: /a\n"), *config = parse("store: /a\nserve: {}\n");
 	char keys[CONFIG_KEYS_SIZE];
 
 	cr_assert(config_needs_restart(running, config, CONFIG_RUN, keys));

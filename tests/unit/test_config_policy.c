@@ -4,6 +4,9 @@
 #define MS     1000000ull
 #define SECOND (1000 * MS)
 
+#define NOT_A_SHARE(text) \
+	"k.yaml:1: holdMassDelete: not a share: '" text "'; allowed are 1% to 99%, and off"
+
 Test(config_policy, defaults_are_those_of_client_go)
 {
 	CLEANUP(config_free) struct config *c = parse("");
@@ -123,30 +126,25 @@ Test(config_policy, guard_against_mass_deletes_is_off_unless_a_share_is_named)
 
 Test(config_policy, each_key_wrong_in_turn)
 {
-	static const struct {
-		const char *text, *sentence;
-	} wrong[] = {
-		{"listConcurrency: all", "not a number: 'all'; allowed are 1 to 1000"},
-		{"watchTimeout: 999ms", "'999ms': allowed are 1s to 24h"},
-		{"backoff: {max: 500ms}",
-			"min must not be more than max (defaults are 800ms and 15s)"},
-		{"timeouts: {connect: 99ms}", "'99ms': allowed are 100ms to 1h"},
-		{"streamingLists: sometimes", "must be true or false, not 'sometimes'"},
-		{"maxObjectSize: 63KiB", "'63KiB': allowed are 64KiB to 1GiB"},
-		{"holdMassDelete: 50", "not a share: '50'; allowed are 1% to 99%, and off"},
-		{"holdMassDelete: 100%", "not a share: '100%'; allowed are 1% to 99%, and off"},
-		{"holdMassDelete: 0%", "not a share: '0%'; allowed are 1% to 99%, and off"},
-		{"holdMassDelete: '%'", "not a share: '%'; allowed are 1% to 99%, and off"},
-		{"consistencyCheck: 999ms", "'999ms': allowed are 1s to 365d, and 0s for none"},
+	static const struct wrong wrong[] = {
+		{"listConcurrency: all",
+			"k.yaml:1: listConcurrency: not a number: 'all'; allowed are 1 to 1000"},
+		{"watchTimeout: 999ms", "k.yaml:1: watchTimeout: '999ms': allowed are 1s to 24h"},
+		{"backoff: {max: 500ms}", "k.yaml:1: backoff: min must not be more than max "
+					  "(defaults are 800ms and 15s)"},
+		{"timeouts: {connect: 99ms}",
+			"k.yaml:1: timeouts.connect: '99ms': allowed are 100ms to 1h"},
+		{"streamingLists: sometimes", "k.yaml:1: streamingLists: must be true or false, "
+					      "not 'sometimes'; on, off, yes and no mean the same"},
+		{"maxObjectSize: 63KiB",
+			"k.yaml:1: maxObjectSize: '63KiB': allowed are 64KiB to 1GiB"},
+		{"holdMassDelete: 50", NOT_A_SHARE("50")},
+		{"holdMassDelete: 100%", NOT_A_SHARE("100%")},
+		{"holdMassDelete: 0%", NOT_A_SHARE("0%")},
+		{"holdMassDelete: '%'", NOT_A_SHARE("%")},
+		{"consistencyCheck: 999ms", "k.yaml:1: consistencyCheck: '999ms': allowed are 1s "
+					    "to 365d, and 0s for none"},
 	};
 
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		struct config *c = NULL;
-
-		cr_expect_eq(config_parse(wrong[i].text, strlen(wrong[i].text), "k.yaml", &c),
-			ERR_CONFIG, "%s", wrong[i].text);
-		cr_expect_null(c);
-		cr_expect_not_null(strstr(err_text(ERR_CONFIG), wrong[i].sentence), "%s: %s",
-			wrong[i].text, err_text(ERR_CONFIG));
-	}
+	expect_refusals(wrong, ARRAY_SIZE(wrong));
 }

@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/config_rig.h"
 
-#include "common/bytes.h"
-
-static void refuse(const char *text, const char *sentence)
-{
-	struct config *c = NULL;
-
-	cr_assert_eq(config_parse(text, strlen(text), "k.yaml", &c), ERR_CONFIG, "%s", text);
-	cr_expect_str_eq(err_text(ERR_CONFIG), sentence);
-}
-
 Test(config_wildcard, stands_for_what_it_covers)
 {
 	CLEANUP(config_free)
@@ -68,22 +58,26 @@ Test(config_wildcard, entry_of_the_name_comes_before_wildcards_and_the_first_of_
 
 Test(config_wildcard, what_makes_no_sense_is_refused_in_words)
 {
-	refuse("feeds: [{resource: '*.'}]", "k.yaml:1: feeds[0].resource: not a wildcard: '*.'; "
-					    "write one as '*' (or all), '*.apps' or '*.v1.apps'");
-	refuse("feeds: [{resource: all}, {resource: '*'}]",
-		"k.yaml:1: feeds[1].resource: '*' is feeds[0] in line 1 already");
-	refuse("feeds: [{resource: '*pods'}]",
-		"k.yaml:1: feeds[0].resource: not a wildcard: '*pods'; write one as '*' (or all), "
-		"'*.apps' or '*.v1.apps'");
-	refuse("feeds: [{resource: '*', name: every}]",
-		"k.yaml:1: feeds[0].name: a wildcard's feeds are named after their resources");
-	refuse("feeds: [{resource: pods, exclude: [x]}]",
-		"k.yaml:1: feeds[0].exclude: only a wildcard leaves something out");
-	refuse("feeds: [{resource: '*', exclude: [.x]}]",
-		"k.yaml:1: feeds[0].exclude[0]: not a resource: '.x'; write one as secrets or "
-		"leases.coordination.k8s.io");
-	refuse("feeds: [{resource: pods, whenGone: maybe}]",
-		"k.yaml:1: feeds[0].whenGone: must be keep or drop, not 'maybe'");
+	static const struct wrong wrong[] = {
+		{"feeds: [{resource: '*.'}]", "k.yaml:1: feeds[0].resource: not a wildcard: '*.'; "
+					      "write one as '*' (or all), '*.apps' or '*.v1.apps'"},
+		{"feeds: [{resource: all}, {resource: '*'}]",
+			"k.yaml:1: feeds[1].resource: '*' is feeds[0] in line 1 already"},
+		{"feeds: [{resource: '*pods'}]", "k.yaml:1: feeds[0].resource: not a wildcard: "
+						 "'*pods'; write one as '*' (or all), "
+						 "'*.apps' or '*.v1.apps'"},
+		{"feeds: [{resource: '*', name: every}]", "k.yaml:1: feeds[0].name: a wildcard's "
+							  "feeds are named after their resources"},
+		{"feeds: [{resource: pods, exclude: [x]}]",
+			"k.yaml:1: feeds[0].exclude: only a wildcard leaves something out"},
+		{"feeds: [{resource: '*', exclude: [.x]}]",
+			"k.yaml:1: feeds[0].exclude[0]: not a resource: '.x'; write one as secrets "
+			"or leases.coordination.k8s.io"},
+		{"feeds: [{resource: pods, whenGone: maybe}]",
+			"k.yaml:1: feeds[0].whenGone: must be keep or drop, not 'maybe'"},
+	};
+
+	expect_refusals(wrong, ARRAY_SIZE(wrong));
 }
 
 Test(config_wildcard, policy_for_what_has_gone)
