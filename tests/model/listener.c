@@ -108,16 +108,20 @@ static void on_update(void *arg, const struct kinf_object *old, const struct kin
 	MUST(known.object.there, "handler: %.*s is updated, but not known", (int)object->key_size,
 		object->key);
 	if (old) {
-		MUST(old->event == known.seq && entry->prev == known.seq,
+		bool resync = object->event == known.seq;
+
+		MUST(old->event == known.seq && (resync || entry->prev == known.seq),
 			"handler: %" PRIu64 " updates %" PRIu64 ", it was told %" PRIu64,
 			object->event, old->event, known.seq);
 		check_state(old, entry_of(l, old));
+		l->watcher->world->counts.resyncs += resync;
 	} else {
 		MUST(l->watcher->flags & KINF_TRACK_KEYS && known.seq != object->event,
 			"handler: update without old state");
 	}
 	take(l, object, entry);
-	note_change(l, object->event);
+	if (object->event != known.seq)
+		note_change(l, object->event);
 }
 
 /* By its record; or, with the state known last: unseen, or by leaving the filter; or by its key

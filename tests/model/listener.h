@@ -37,7 +37,7 @@ struct watcher {
 
 /* The number of calls, for the summary at the end. */
 struct call_counts {
-	uint64_t calls, syncs, lapses, resumed, waits, reads, worked;
+	uint64_t calls, resyncs, syncs, lapses, resumed, waits, reads, worked;
 };
 
 /* Adds a handler. Its view begins with feed ID's state as of SEQ; ID 0: empty. */

@@ -70,6 +70,7 @@ static void run_world(unsigned seed, uint64_t steps, bool loud, struct sum *sum)
 	sum->walks += world->walks;
 	sum->as_of_walks += world->as_of_walks;
 	sum->counts.calls += world->counts.calls;
+	sum->counts.resyncs += world->counts.resyncs;
 	sum->counts.syncs += world->counts.syncs;
 	sum->counts.lapses += world->counts.lapses;
 	sum->counts.waits += world->counts.waits;
@@ -106,10 +107,11 @@ int main(int argc, char **argv)
 		     " lists in pages, %" PRIu64 " walks as of a seq\n",
 		sum.worlds, sum.steps, sum.records, sum.items, sum.lapses, sum.walks,
 		sum.as_of_walks);
-	(void)printf("handlers: %" PRIu64 " calls, %" PRIu64 " syncs, %" PRIu64 " lapses, %" PRIu64
-		     " times from a cursor; %" PRIu64 " lists by index in them, %" PRIu64
-		     " keys worked on, %" PRIu64 " waits for the index\n",
-		sum.counts.calls, sum.counts.syncs, sum.counts.lapses, sum.counts.resumed,
-		sum.counts.reads, sum.counts.worked, sum.counts.waits);
+	(void)printf("handlers: %" PRIu64 " calls, %" PRIu64 " resyncs, %" PRIu64 " syncs, %" PRIu64
+		     " lapses, %" PRIu64 " times from a cursor; %" PRIu64
+		     " lists by index in them, %" PRIu64 " keys worked on, %" PRIu64
+		     " waits for the index\n",
+		sum.counts.calls, sum.counts.resyncs, sum.counts.syncs, sum.counts.lapses,
+		sum.counts.resumed, sum.counts.reads, sum.counts.worked, sum.counts.waits);
 	return 0;
 }

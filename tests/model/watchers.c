@@ -183,6 +183,15 @@ static void add_or_remove(struct watcher *w)
 	}
 }
 
+/* As if the time of a handler's resync had come. */
+static void resync(struct watcher *w)
+{
+	struct listener *l = &w->listener[world_random(w->world, LISTENERS)];
+
+	if (l->handler)
+		l->handler->resync_owed = true;
+}
+
 void step_watchers(struct world *world)
 {
 	static const int most[] = {1, 3, 20, 0};
@@ -199,7 +208,9 @@ void step_watchers(struct world *world)
 		commit(w);
 	else if (chance < 18 && *w->cursor)
 		die_behind_a_commit(w, most[max]);
-	else if (!w->slow || chance < 22)
+	else if (chance < 20)
+		resync(w);
+	else if (!w->slow || chance < 24)
 		dispatch(w, most[max]);
 }
 

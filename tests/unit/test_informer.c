@@ -25,22 +25,6 @@ Test(informer, a_handler_gets_all_objects_then_sync_then_each_change)
 	then_gets(&a, "upd a/x=1>3 add a/z=4 del a/y=2 upd a/x=3>5");
 }
 
-Test(informer, each_handler_has_a_position_of_its_own)
-{
-	cache_put("a/x", NULL);
-	cache_take();
-	start(&a);
-	tape_drain(informer);
-	cache_put("a/x", NULL);
-	cache_take();
-	tape_drain(informer);
-	tape_add(informer, &b, NULL);
-	cr_assert_eq(kinf_handler_synced(b.handler), 0);
-	then_gets(&a, "add! a/x=1 sync upd a/x=1>2");
-	tape_is(&b, "add! a/x=2 sync");
-	cr_assert_eq(kinf_handler_event(a.handler), kinf_handler_event(b.handler));
-}
-
 Test(informer, a_dispatch_runs_at_most_so_many_callbacks)
 {
 	cache_put("a/x", NULL);
@@ -131,18 +115,6 @@ Test(informer, a_filter_may_have_many_terms)
 	then_gets(&a,
 		"add! a/a=1 add! a/b=2 add! a/c=3 add! a/d=4 add! a/e=5 add! a/f=6 add! a/g=7 "
 		"add! a/h=8 add! a/i=9 add! a/j=10 sync");
-}
-
-Test(informer, what_a_relist_finds_missing_is_deleted_with_its_last_state)
-{
-	cache_put("a/x", NULL);
-	cache_put("a/y", NULL);
-	cache_take();
-	start(&a);
-	then_gets(&a, "add! a/x=1 add! a/y=2 sync");
-	cache_relist("a/y a/z");
-	cache_take();
-	then_gets(&a, "upd a/y=2>3 add a/z=4 del? a/x=1");
 }
 
 /* ---- laps --------------------------------------------------------------- */
@@ -280,26 +252,6 @@ Test(informer, a_feed_of_another_definition_is_a_lapse)
 	tape_is(&a, "lapped add! a/n=4 sync");
 }
 
-/* ---- resync ------------------------------------------------------------- */
-
-Test(informer, a_resync_updates_every_object_with_itself)
-{
-	struct kinf_informer_options options = {.size = sizeof(options), .resync_ms = 1};
-
-	cache_put("a/x", "n1");
-	cache_put("a/y", "n2");
-	cache_take();
-	informer = tape_informer(&options);
-	tape_add(informer, &a, "spec.nodeName=n1");
-	then_gets(&a, "add! a/x=1 sync");
-	/* Its time has come: periods are at least a second (test_resync.c). */
-	a.handler->resync.next_ns = 0;
-	informer->resync.next_ns = 1;
-	struct pollfd fd = {.fd = kinf_informer_fd(informer), .events = POLLIN};
-	cr_assert_eq(poll(&fd, 1, 5000), 1);
-	then_gets(&a, "upd a/x=1>1");
-}
-
 /* ---- callbacks that change the informer --------------------------------- */
 
 static void remove_itself(struct tape *tape)
@@ -367,26 +319,6 @@ Test(informer, a_handler_may_not_dispatch_or_commit)
 	tape_add(informer, &a, NULL);
 	a.then = misuse;
 	then_gets(&a, "add! a/w=1 add! a/x=2 add! a/y=3 sync");
-}
-
-static void look_into_the_cache(struct tape *tape)
-{
-	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
-	struct kinf_object object;
-
-	(void)tape;
-	KINF_OK(kinf_snapshot_open(cache.kinf, &snapshot));
-	cr_assert_eq(kinf_get(snapshot, "pods", "a", "late", &object), KINF_FOUND);
-}
-
-Test(informer, the_cache_holds_what_a_handler_is_told)
-{
-	start(&a);
-	then_gets(&a, "sync");
-	cache_put("a/late", NULL);
-	cache_take();
-	a.then = look_into_the_cache;
-	then_gets(&a, "add a/late=1");
 }
 
 /* ---- states ------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of client-go's the_real_fifo_test.go, named after them (tests/INFORMER_ROWS.md). Their queue
- * is the log here, from the commit to the dispatch.
+ * Rows of client-go's the_real_fifo_test.go and controller_test.go, named after them
+ * (tests/INFORMER_ROWS.md). Their queue is the log here, from the commit to the dispatch.
  */
 #include "reader/informer/informer.h"
 
@@ -73,14 +73,6 @@ Test(informer_fifo, TestRealFIFO_addUpdate)
 	told("add a/foo=1 upd a/foo=1>2 del a/foo=2");
 }
 
-Test(informer_fifo, TestRealFIFO_addReplace)
-{
-	begin();
-	cache_put("a/foo", NULL);
-	cache_relist("a/foo");
-	told("add a/foo=1 upd a/foo=1>2");
-}
-
 Test(informer_fifo, TestRealFIFO_ResyncNonExisting)
 {
 	cache_put("a/foo", NULL);
@@ -90,23 +82,6 @@ Test(informer_fifo, TestRealFIFO_ResyncNonExisting)
 	cache_take();
 	resync_now();
 	told("del a/foo=1");
-}
-
-Test(informer_fifo, TestRealFIFO_Resync)
-{
-	cache_put("a/foo", NULL);
-	cache_take();
-	begin();
-	resync_now();
-	told("upd a/foo=1>1");
-}
-
-Test(informer_fifo, TestRealFIFO_DeleteExistingNonPropagated)
-{
-	begin();
-	cache_put("a/foo", NULL);
-	cache_delete("a/foo");
-	told("add a/foo=1 del a/foo=1");
 }
 
 Test(informer_fifo, TestRealFIFO_ReplaceMakesDeletions)
@@ -233,29 +208,6 @@ Test(informer_fifo, TestRealFIFO_PopMultipleDeltaInBatch)
 	tape_is(&a, "sync");
 }
 
-static void see_all_of_the_list(struct tape *tape)
-{
-	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
-	struct kinf_object object;
-
-	if (!strstr(buf_cstr(&tape->text), "a/n1"))
-		return;
-	KINF_OK(kinf_snapshot_open(cache.kinf, &snapshot));
-	cr_assert_eq(kinf_get(snapshot, "pods", "a", "n1", &object), KINF_FOUND);
-	cr_assert_eq(kinf_get(snapshot, "pods", "a", "n2", &object), KINF_FOUND);
-	cr_assert_eq(kinf_get(snapshot, "pods", "a", "old", &object), KINF_NOT_FOUND);
-}
-
-Test(informer_fifo, TestRealFIFO_ReplaceAtomic)
-{
-	cache_put("a/old", NULL);
-	cache_take();
-	begin();
-	cache_relist("a/n1 a/n2");
-	a.then = see_all_of_the_list;
-	told("add a/n1=2 add a/n2=3 del? a/old=1");
-}
-
 Test(informer_fifo, TestRealFIFO_ReplaceAtomicPop)
 {
 	begin();
@@ -276,4 +228,48 @@ Test(informer_fifo, TestRealFIFO_ResyncAtomic)
 	cache_put("a/x", NULL);
 	resync_now();
 	told("upd a/x=1>3 upd a/x=3>3 upd a/y=2>2");
+}
+
+/* ---- controller_test.go -------------------------------------------------- */
+
+/* A handler gets all of a transaction, or nothing. It need not be in the index yet. */
+Test(informer_fifo, TestProcessDeltasInBatch)
+{
+	start(&a);
+	then_gets(&a, "sync");
+	cache_put("a/x", NULL);
+	cache_put("a/y", NULL);
+	then_gets(&a, "");
+	rig_commit(&cache.rig); /* the processor has not taken it */
+	then_gets(&a, "add a/x=1 add a/y=2");
+}
+
+static void the_cache_is_final(struct tape *tape)
+{
+	CLEANUP(kinf_snapshot_close) struct kinf_snapshot *snapshot = NULL;
+	CLEANUP(buf_release) struct buf keys = BUF_INIT;
+	struct kinf_query query = {.size = sizeof(query), .feed = "pods"};
+	struct kinf_object object;
+	struct kinf_listing *list;
+
+	(void)tape;
+	KINF_OK(kinf_snapshot_open(cache.kinf, &snapshot));
+	KINF_OK(kinf_list(snapshot, &query, &list));
+	while (kinf_list_next(list, &object) == KINF_FOUND)
+		buf_printf(&keys, "%.*s ", (int)object.key_size, object.key);
+	kinf_list_close(&list);
+	cr_assert_str_eq(buf_cstr(&keys), "a/n a/u ");
+}
+
+Test(informer_fifo, TestReplaceEvents)
+{
+	cache_put("a/d", NULL);
+	cache_put("a/u", NULL);
+	cache_take();
+	start(&a);
+	then_gets(&a, "add! a/d=1 add! a/u=2 sync");
+	cache_relist("a/u a/n");
+	cache_take();
+	a.then = the_cache_is_final;
+	then_gets(&a, "upd a/u=2>3 add a/n=4 del? a/d=1");
 }

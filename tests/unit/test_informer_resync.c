@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The winning resync period. When it is due: test_resync.c; its events: test_informer.c. */
+/* The winning resync period. When it is due: test_resync.c; its events: test_informer_fifo.c. */
 #include "reader/informer/informer.h"
+
+#include <poll.h>
 
 #include "tests/unit/informer_rig.h"
 
@@ -43,6 +45,8 @@ Test(informer_resync, the_feed_says_the_default)
 	cr_assert_eq(a.handler->resync.period_ns, 5 * S, "known before the first dispatch");
 	then_gets(&a, "add! a/x=1 sync");
 	a.handler->resync.next_ns = informer->resync.next_ns = 1;
+	struct pollfd fd = {.fd = kinf_informer_fd(informer), .events = POLLIN};
+	cr_assert_eq(poll(&fd, 1, 5000), 1);
 	then_gets(&a, "upd a/x=1>1");
 }
 
