@@ -12,41 +12,49 @@
 #define WITHIN_MS  30000 /* for an expected event */
 #define BRIEFLY_MS 30    /* to see that nothing happens */
 
-static inline struct kinf_queue *queue_on(struct kinf_clock *clock, struct kinf_limiter *limiter)
-{
-	const struct kinf_queue_options options = {
-		.size = sizeof(options), .clock = clock, .limiter = limiter};
-	struct kinf_queue *queue = NULL;
+static struct kinf_clock *stepped;
+static struct kinf_queue *queue;
 
+/* Opens the queue anew. Without a clock in OPTIONS it goes by the machine's. */
+static inline void queue_open(struct kinf_queue_options options)
+{
+	options.size = sizeof(options);
+	kinf_queue_free(&queue);
 	cr_assert_eq(kinf_queue_new(&options, &queue), 0);
-	return queue;
 }
 
-static inline struct kinf_clock *new_clock(void)
+/* A queue on a stepped clock, for each test; a suite's .init. */
+static void queue_begin(void)
 {
-	struct kinf_clock *clock = NULL;
-
-	cr_assert_eq(kinf_clock_new(&clock), 0);
-	return clock;
+	cr_assert_eq(kinf_clock_new(&stepped), 0);
+	queue_open((struct kinf_queue_options){.clock = stepped});
 }
 
-static inline int add(struct kinf_queue *queue, const char *key)
+static void queue_end(void)
+{
+	kinf_queue_free(&queue);
+	kinf_clock_free(&stepped);
+}
+
+TestSuite(queue, .init = queue_begin, .fini = queue_end);
+
+static inline int add(const char *key)
 {
 	return kinf_queue_add(queue, key, strlen(key));
 }
 
-static inline int add_after(struct kinf_queue *queue, const char *key, int64_t delay_ns)
+static inline int add_after(const char *key, int64_t delay_ns)
 {
 	return kinf_queue_add_after(queue, key, strlen(key), delay_ns);
 }
 
-static inline int done(struct kinf_queue *queue, const char *key)
+static inline int done(const char *key)
 {
 	return kinf_queue_done(queue, key, strlen(key));
 }
 
 /* The next key is KEY. */
-static inline void get(struct kinf_queue *queue, const char *key)
+static inline void get(const char *key)
 {
 	const char *got = NULL;
 	size_t size = 0;
@@ -56,7 +64,7 @@ static inline void get(struct kinf_queue *queue, const char *key)
 	cr_assert_eq(size, strlen(key));
 }
 
-static inline int try_get(struct kinf_queue *queue, int timeout_ms)
+static inline int try_get(int timeout_ms)
 {
 	const char *key;
 	size_t size;
@@ -64,7 +72,7 @@ static inline int try_get(struct kinf_queue *queue, int timeout_ms)
 	return kinf_queue_get(queue, timeout_ms, &key, &size);
 }
 
-static inline struct kinf_queue_counts metrics(struct kinf_queue *queue)
+static inline struct kinf_queue_counts metrics(void)
 {
 	struct kinf_queue_counts m = {.size = sizeof(m)};
 

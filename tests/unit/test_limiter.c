@@ -134,15 +134,6 @@ Test(limiter, bucket_gives_its_burst_then_its_rate)
 	cr_assert_eq(when(limiter, "d"), 100 * MS);
 }
 
-Test(limiter, bucket_of_nothing_is_refused)
-{
-	struct kinf_limiter *limiter = NULL;
-
-	cr_assert_eq(kinf_limiter_bucket(0, 1, NULL, &limiter), -EINVAL);
-	cr_assert_eq(kinf_limiter_bucket(1, 0, NULL, &limiter), -EINVAL);
-	cr_assert_null(limiter);
-}
-
 Test(limiter, default_of_controllers_is_the_longer_of_both)
 {
 	CLEANUP(kinf_clock_free) struct kinf_clock *clock = NULL;
@@ -199,11 +190,9 @@ Test(limiter, one_of_the_callers_stands_where_ours_can)
 {
 	const struct kinf_limiter_operations operations = {
 		.size = sizeof(operations), .when = always_a_second};
-	const struct kinf_limiter_operations none = {.size = sizeof(none)};
 	CLEANUP(kinf_limiter_free) struct kinf_limiter *limiter = NULL;
 	struct kinf_limiter *own = NULL;
 
-	cr_assert_eq(kinf_limiter_new(&none, NULL, &own), -EINVAL);
 	cr_assert_eq(kinf_limiter_new(&operations, NULL, &own), 0);
 	kinf_limiter_forget(own, "a", 1);
 	cr_assert_eq(requeues(own, "a"), 0);

@@ -9,58 +9,56 @@ static void assert_near(double value, double wanted)
 
 Test(queue, TestMetrics)
 {
-	CLEANUP(kinf_clock_free) struct kinf_clock *clock = new_clock();
-	CLEANUP(kinf_queue_free) struct kinf_queue *queue = queue_on(clock, NULL);
-	struct kinf_queue_counts m = metrics(queue);
+	struct kinf_queue_counts m = metrics();
 
 	cr_assert_eq(m.depth + m.adds + m.retries + m.queue_duration.count, 0);
-	cr_assert_eq(add(queue, "foo"), 0);
-	m = metrics(queue);
+	cr_assert_eq(add("foo"), 0);
+	m = metrics();
 	cr_assert_eq(m.depth, 1);
 	cr_assert_eq(m.adds, 1);
 
-	kinf_clock_step(clock, 50000);
-	get(queue, "foo");
-	m = metrics(queue);
+	kinf_clock_step(stepped, 50000);
+	get("foo");
+	m = metrics();
 	cr_assert_eq(m.depth, 0);
 	cr_assert_eq(m.queue_duration.count, 1);
 	assert_near(m.queue_duration.sum, 5e-5);
 	cr_assert_eq(m.queue_duration.buckets[4], 1, "up to 1e-4 s");
 
 	/* Added while it is worked on: counted in the depth, though not in line. */
-	cr_assert_eq(add(queue, "foo"), 0);
-	m = metrics(queue);
+	cr_assert_eq(add("foo"), 0);
+	m = metrics();
 	cr_assert_eq(m.depth, 1);
 	cr_assert_eq(m.adds, 2);
 	cr_assert_eq(kinf_queue_len(queue), 0);
-	cr_assert_eq(add(queue, "foo"), 0);
-	cr_assert_eq(metrics(queue).adds, 2, "that one was there");
+	cr_assert_eq(add("foo"), 0);
+	cr_assert_eq(metrics().adds, 2, "that one was there");
 
-	kinf_clock_step(clock, 25000);
-	cr_assert_eq(done(queue, "foo"), 0);
-	m = metrics(queue);
+	kinf_clock_step(stepped, 25000);
+	cr_assert_eq(done("foo"), 0);
+	m = metrics();
 	cr_assert_eq(m.work_duration.count, 1);
 	assert_near(m.work_duration.sum, 2.5e-5);
 	cr_assert_eq(m.depth, 1);
 
 	/* Counts from the first add on, even before the work's end. */
-	kinf_clock_step(clock, 10000);
-	get(queue, "foo");
-	m = metrics(queue);
+	kinf_clock_step(stepped, 10000);
+	get("foo");
+	m = metrics();
 	cr_assert_eq(m.queue_duration.count, 2);
 	assert_near(m.queue_duration.sum, 5e-5 + 3.5e-5);
 
 	/* The key in work ages by itself. */
-	kinf_clock_step(clock, 1000 * MS);
-	cr_assert_eq(add(queue, "bar"), 0);
-	get(queue, "bar");
-	kinf_clock_step(clock, 500 * MS);
-	m = metrics(queue);
+	kinf_clock_step(stepped, 1000 * MS);
+	cr_assert_eq(add("bar"), 0);
+	get("bar");
+	kinf_clock_step(stepped, 500 * MS);
+	m = metrics();
 	cr_assert_eq(m.processing, 2);
 	assert_near(m.unfinished_work_seconds, 2.0);
 	assert_near(m.longest_running_processor_seconds, 1.5);
-	cr_assert_eq(done(queue, "foo"), 0);
-	m = metrics(queue);
+	cr_assert_eq(done("foo"), 0);
+	m = metrics();
 	assert_near(m.unfinished_work_seconds, 0.5);
 	assert_near(m.longest_running_processor_seconds, 0.5);
 	assert_near(m.work_duration.sum, 2.5e-5 + 1.5);
@@ -69,42 +67,33 @@ Test(queue, TestMetrics)
 /* There is no ticker: only calls change a queue after its shutdown. */
 Test(queue, TestMetricShutdown)
 {
-	CLEANUP(kinf_clock_free) struct kinf_clock *clock = new_clock();
-	CLEANUP(kinf_queue_free) struct kinf_queue *queue = queue_on(clock, NULL);
-
-	cr_assert_eq(add_after(queue, "later", 100 * MS), 0);
+	cr_assert_eq(add_after("later", 100 * MS), 0);
 	kinf_queue_shut_down(queue);
-	struct kinf_queue_counts before = metrics(queue);
-	kinf_clock_step(clock, 1000 * MS);
-	cr_assert_eq(add(queue, "ignored"), KINF_END);
-	struct kinf_queue_counts after = metrics(queue);
+	struct kinf_queue_counts before = metrics();
+	kinf_clock_step(stepped, 1000 * MS);
+	cr_assert_eq(add("ignored"), KINF_END);
+	struct kinf_queue_counts after = metrics();
 	cr_assert_eq(memcmp(&before, &after, sizeof(before)), 0);
 }
 
 Test(queue, retries_count_what_is_added_for_later)
 {
-	CLEANUP(kinf_clock_free) struct kinf_clock *clock = new_clock();
-	CLEANUP(kinf_queue_free) struct kinf_queue *queue = queue_on(clock, NULL);
-
-	cr_assert_eq(add_after(queue, "a", 0), 0);
-	cr_assert_eq(add_after(queue, "b", MS), 0);
+	cr_assert_eq(add_after("a", 0), 0);
+	cr_assert_eq(add_after("b", MS), 0);
 	cr_assert_eq(kinf_queue_add_rate_limited(queue, "c", 1), 0);
-	cr_assert_eq(add(queue, "d"), 0);
-	cr_assert_eq(metrics(queue).retries, 3);
+	cr_assert_eq(add("d"), 0);
+	cr_assert_eq(metrics().retries, 3);
 }
 
 Test(queue, what_takes_very_long_is_in_no_bucket)
 {
-	CLEANUP(kinf_clock_free) struct kinf_clock *clock = new_clock();
-	CLEANUP(kinf_queue_free) struct kinf_queue *queue = queue_on(clock, NULL);
-
-	cr_assert_eq(add(queue, "a"), 0);
-	get(queue, "a");
-	kinf_clock_step(clock, (uint64_t)(11000 * MS));
-	cr_assert_eq(done(queue, "a"), 0);
-	struct kinf_histogram h = metrics(queue).work_duration;
+	cr_assert_eq(add("a"), 0);
+	get("a");
+	kinf_clock_step(stepped, (uint64_t)(11000 * MS));
+	cr_assert_eq(done("a"), 0);
+	struct kinf_histogram h = metrics().work_duration;
 	for (int i = 0; i < KINF_HISTOGRAM_BUCKETS; i++)
 		cr_assert_eq(h.buckets[i], 0);
 	cr_assert_eq(h.count, 1);
-	cr_assert_eq(metrics(queue).queue_duration.buckets[0], 1);
+	cr_assert_eq(metrics().queue_duration.buckets[0], 1);
 }
