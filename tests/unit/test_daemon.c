@@ -9,6 +9,19 @@
 
 #define PAGE "stats.test"
 
+static void configure(const char *text)
+{
+	scratch_write(scratch_path("kinf.yaml"), text);
+}
+
+/* Makes the configuration of a test. */
+static void begin(void)
+{
+	configure("feeds: [{resource: pods}]\n");
+}
+
+TestSuite(daemon, .init = begin);
+
 /* Runs RUN as a daemon; returns its exit status. */
 static int start(int (*run)(struct daemon *daemon))
 {
@@ -67,7 +80,6 @@ static int wait_for_stop(struct daemon *daemon)
 
 Test(daemon, stops_at_a_signal_and_says_so_in_its_page)
 {
-	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
 	cr_assert_eq(start(wait_for_stop), PROC_OK);
 	cr_assert_str_eq(page_left().state, "stopped");
 	cr_assert_str_eq(page_left().error, "");
@@ -89,7 +101,6 @@ Test(daemon, stops_when_its_supervisor_ends)
 	char text[16];
 	int ends[2];
 
-	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
 	cr_assert_eq(pipe(ends), 0);
 	(void)snprintf(text, sizeof(text), "%d", ends[0]);
 	cr_assert_eq(setenv("KINF_DEATH_FD", text, 1), 0);
@@ -105,7 +116,6 @@ static int end_by_error(struct daemon *daemon)
 
 Test(daemon, the_error_that_ends_it_is_in_its_page_and_in_its_exit_status)
 {
-	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
 	cr_assert_eq(start(end_by_error), PROC_INTERNAL);
 	cr_assert_str_eq(page_left().error, "the store is made of cheese");
 }
@@ -123,7 +133,6 @@ static int lose_a_right(struct daemon *daemon)
 
 Test(daemon, a_lost_right_is_no_reason_to_stay_away)
 {
-	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
 	cr_assert_eq(start(lack_a_right), PROC_CONFIG);
 	cr_assert_eq(start(lose_a_right), PROC_TEMPORARY);
 }
@@ -132,8 +141,7 @@ static int reload(struct daemon *daemon)
 {
 	open_page(daemon);
 	cr_assert_eq(daemon->config->n_feeds, 1);
-	scratch_write(scratch_path("kinf.yaml"),
-		"feeds: [{resource: pods}, {resource: services}]\nmapSize: 32MiB\n");
+	configure("feeds: [{resource: pods}, {resource: services}]\nmapSize: 32MiB\n");
 	cr_assert_eq(raise(SIGHUP), 0);
 	cr_assert_eq(daemon_attend(daemon), 0);
 	cr_assert(daemon->reload);
@@ -142,7 +150,7 @@ static int reload(struct daemon *daemon)
 	cr_assert_eq(daemon->config->n_feeds, 2);
 	cr_assert_eq(daemon->config->map_bytes, (uint64_t)16 << 20, "only a restart changes it");
 
-	scratch_write(scratch_path("kinf.yaml"), "feeds: {}\n");
+	configure("feeds: {}\n");
 	cr_assert_not(daemon_reload(daemon));
 	cr_assert_eq(daemon->config->n_feeds, 2);
 	cr_assert(strstr(page_of(daemon).error, "kinf.yaml:1: feeds"), "%s", page_of(daemon).error);
@@ -153,7 +161,7 @@ static int reload(struct daemon *daemon)
 	cr_assert(strstr(page_of(daemon).error, "is a pipe"), "%s", page_of(daemon).error);
 	cr_assert_eq(unlink(scratch_path("kinf.yaml")), 0);
 
-	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
+	configure("feeds: [{resource: pods}]\n");
 	cr_assert(daemon_reload(daemon));
 	cr_assert_str_eq(page_of(daemon).error, "");
 	return daemon_end(daemon, 0);
@@ -161,7 +169,7 @@ static int reload(struct daemon *daemon)
 
 Test(daemon, a_refused_configuration_stays_in_its_page_until_one_is_loaded)
 {
-	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\nmapSize: 16MiB\n");
+	configure("feeds: [{resource: pods}]\nmapSize: 16MiB\n");
 	cr_assert_eq(start(reload), PROC_OK);
 }
 
@@ -199,7 +207,6 @@ static int reload_for_two(struct daemon *daemon)
 
 Test(daemon, a_reload_during_another_waits_for_it)
 {
-	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
 	cr_assert_eq(start(reload_for_two), PROC_OK);
 }
 
@@ -214,12 +221,11 @@ static int read_the_rest(struct daemon *daemon)
 {
 	open_page(daemon);
 	cr_assert(daemon_awaits_file(daemon));
-	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}, {res");
+	configure("feeds: [{resource: pods}, {res");
 	await_reload(daemon);
 	cr_assert_not(daemon_reload(daemon));
 	cr_assert(daemon_awaits_file(daemon));
-	scratch_write(
-		scratch_path("kinf.yaml"), "feeds: [{resource: pods}, {resource: services}]\n");
+	configure("feeds: [{resource: pods}, {resource: services}]\n");
 	await_reload(daemon);
 	cr_assert(daemon_reload(daemon));
 	cr_assert_eq(daemon->config->n_feeds, 2);
@@ -233,7 +239,6 @@ static int read_the_rest(struct daemon *daemon)
 
 Test(daemon, a_file_that_changes_soon_after_it_was_read_is_read_again_until_it_stands_still)
 {
-	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
 	cr_assert_eq(start(read_the_rest), PROC_OK);
 }
 
@@ -253,7 +258,6 @@ Test(daemon, a_file_that_stands_still_is_not_waited_for)
 {
 	struct timespec future[2] = {{.tv_sec = 32000000000}, {.tv_sec = 32000000000}};
 
-	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
 	cr_assert_eq(utimensat(AT_FDCWD, scratch_path("kinf.yaml"), future, 0), 0);
 	cr_assert_eq(start(await_nothing), PROC_OK);
 }
@@ -270,7 +274,7 @@ Test(daemon, does_not_run_with_a_bad_configuration_or_command_line)
 	char name[] = "kinf-test", word[] = "word", *argv[] = {name, word, NULL};
 	struct daemon_program program = {.name = name, .about = "", .run = never};
 
-	scratch_write(scratch_path("kinf.yaml"), "feeds: 3\n");
+	configure("feeds: 3\n");
 	cr_assert_eq(start(never), PROC_CONFIG);
 	cr_assert_eq(daemon_main(&program, 2, argv), PROC_USAGE);
 }
@@ -286,6 +290,5 @@ static int seconds(struct daemon *daemon)
 
 Test(daemon, work_of_each_second_is_due_once_a_second)
 {
-	scratch_write(scratch_path("kinf.yaml"), "feeds: [{resource: pods}]\n");
 	cr_assert_eq(start(seconds), PROC_OK);
 }

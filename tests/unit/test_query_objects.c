@@ -5,16 +5,25 @@
 
 TestSuite(query_objects, .init = setup, .fini = teardown, .timeout = 120);
 
-Test(query_objects, copies_outlive_the_snapshot)
+/* Gets an object of the store; returns its pod. */
+static const struct pod *get_one(struct kinf_object *ret_object)
 {
-	struct kinf_object object, *copy = NULL;
 	struct pod *pod = w.pods;
-	const char *text;
-	size_t size;
 
 	while (!pod->there)
 		pod++;
-	OK(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object));
+	OK(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, ret_object));
+	return pod;
+}
+
+Test(query_objects, copies_outlive_the_snapshot)
+{
+	struct kinf_object object, *copy = NULL;
+	const char *text;
+	size_t size;
+
+	const struct pod *pod = get_one(&object);
+
 	OK(kinf_object_copy(&object, &copy));
 	kinf_snapshot_close(&w.snapshot);
 	OK(kinf_object_path(copy, "metadata.name", &text, &size));
@@ -42,14 +51,12 @@ static int collect_part(void *arg, const struct kinf_object *part)
 Test(query_objects, parts_of_an_object_are_objects)
 {
 	struct kinf_object object, part, inner;
-	struct pod *pod = w.pods;
 	const char *text;
 	size_t size;
 	char *json, all[400] = "";
 
-	while (!pod->there)
-		pod++;
-	OK(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object));
+	const struct pod *pod = get_one(&object);
+
 	OK(kinf_object_part(&object, "metadata", &part));
 	cr_assert_eq(part.key_size, object.key_size);
 	OK(kinf_object_path(&part, "name", &text, &size));
@@ -101,13 +108,10 @@ Test(query_objects, an_object_without_a_body_has_nothing_in_it)
 Test(query_objects, json_has_no_negative_indent)
 {
 	struct kinf_object object;
-	struct pod *pod = w.pods;
 	char *json = NULL;
 	size_t size;
 
-	while (!pod->there)
-		pod++;
-	OK(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object));
+	(void)get_one(&object);
 	cr_assert_eq(kinf_object_json(&object, -1, &json, &size), -EINVAL);
 	cr_assert_str_eq(kinf_error(NULL), "an indent of -1 spaces");
 	cr_assert_null(json);
@@ -116,11 +120,8 @@ Test(query_objects, json_has_no_negative_indent)
 Test(query_objects, a_bad_path_is_explained_without_a_handle)
 {
 	struct kinf_object object, part;
-	struct pod *pod = w.pods;
 
-	while (!pod->there)
-		pod++;
-	OK(kinf_get(w.snapshot, "pods", pod->namespace_, pod->name, &object));
+	(void)get_one(&object);
 	cr_assert_eq(kinf_object_part(&object, "spec.x.", &part), KINF_SYNTAX);
 	cr_assert_str_eq(kinf_error(NULL), "field path 'spec.x.', character 8: expected a key");
 	cr_assert_str_eq(kinf_error(w.kinf), "");

@@ -417,33 +417,6 @@ Test(value, scalars_have_a_text)
 
 /* ---- numbers ------------------------------------------------------------ */
 
-static void assert_format(double d, const char *wanted)
-{
-	char text[NUMBER_TEXT_MAX];
-	size_t n = number_format_double(d, text);
-
-	cr_assert(bytes_equal(BYTES(text, n), bytes_str(wanted)), "%.*s is not %s", (int)n, text,
-		wanted);
-}
-
-Test(number, doubles_have_the_form_that_go_writes)
-{
-	assert_format(-0.0, "-0");
-	assert_format(1, "1");
-	assert_format(0.1, "0.1");
-	assert_format(123456.789, "123456.789");
-	assert_format(0.000001, "0.000001");
-	assert_format(0.00000123, "0.00000123");
-	assert_format(9.99e-7, "9.99e-7");
-	assert_format(1.5e300, "1.5e+300");
-	assert_format(0.1 + 0.2, "0.30000000000000004");
-	assert_format(2.2250738585072014e-308, "2.2250738585072014e-308");
-	assert_format(1.7976931348623157e308, "1.7976931348623157e+308");
-	assert_format(9007199254740993.0, "9007199254740992");
-	assert_format(4.35, "4.35");
-	assert_format(1.0 / 3, "0.3333333333333333");
-}
-
 static double random_double(uint64_t *state)
 {
 	double d;
