@@ -295,33 +295,6 @@ Test(sorted, pages_give_the_objects_of_the_first_page_s_state_once)
 	cr_assert_gt(by_index, 25, "%u", by_index);
 }
 
-Test(sorted, walk_that_the_log_no_longer_reaches_is_gone)
-{
-	struct walk walk;
-	struct kinf_listing *list = NULL;
-	struct journal_meta meta;
-	uint64_t trimmed;
-	int r;
-
-	walk_begin(&walk, paths[0], 3);
-	walk.query.limit = 5;
-	walk_page(&walk);
-	change(50);
-	take();
-	OK(journal_begin(w.rig.journal));
-	OK(journal_meta(w.rig.journal, journal_txn(w.rig.journal), &meta));
-	journal_abort(w.rig.journal);
-	while ((r = journal_trim(w.rig.journal, meta.next_seq - 1, 1000, &trimmed)) == AGAIN)
-		;
-	cr_assert_eq(r, 0);
-	OK(kinf_snapshot_renew(w.snapshot));
-	walk.query.continue_token = walk.token;
-	cr_assert_eq(kinf_list(w.snapshot, &walk.query, &list), KINF_GONE);
-	cr_assert_null(list);
-	cr_assert_not_null(strstr(kinf_error(w.kinf), "begin again"));
-	free(walk.token);
-}
-
 Test(sorted, feed_that_was_listed_later_ends_the_walk)
 {
 	struct walk walk;
