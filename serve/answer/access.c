@@ -22,10 +22,14 @@
 /* The fields of authorization/v1's messages. */
 #define REVIEW_SPEC     2
 #define SPEC_ATTRIBUTES 1
+#define SPEC_PATH       2 /* NonResourceAttributes */
 #define SPEC_NAMESPACE  1 /* of a SelfSubjectRulesReview */
+#define PATH_PATH       1
+#define PATH_VERB       2
 
-/* The members of ResourceAttributes. Their field numbers begin with 1. */
+/* The member of NonResourceAttributes, then those of ResourceAttributes by their field numbers. */
 enum access_attribute {
+	ACCESS_PATH,
 	ACCESS_NAMESPACE,
 	ACCESS_VERB,
 	ACCESS_GROUP,
@@ -36,10 +40,7 @@ enum access_attribute {
 	ACCESS_MAX
 };
 static const char *const access_names[ACCESS_MAX] = {
-	"namespace", "verb", "group", "version", "resource", "subresource", "name"};
-
-static const char *const access_verbs[] = {
-	[ANSWER_GET] = "get", [ANSWER_LIST] = "list", [ANSWER_WATCH] = "watch"};
+	"path", "namespace", "verb", "group", "version", "resource", "subresource", "name"};
 
 struct access_stage {
 	bool rules;                        /* a SelfSubjectRulesReview */
@@ -57,12 +58,32 @@ static void access_stage_free(void *stage)
 
 /* ---- the answer ----------------------------------------------------------- */
 
+/* Puts the review with its question, as the API server does. */
+static void access_put_review(const struct access_stage *stage, struct buf *out)
+{
+	const char *separator = "",
+		   *kind = stage->rules ? "SelfSubjectRulesReview" : "SelfSubjectAccessReview";
+
+	buf_printf(out,
+		"{\"kind\":\"%s\",\"apiVersion\":\"" REVIEW_GROUP
+		"/v1\",\"metadata\":{},\"spec\":{",
+		kind);
+	if (!stage->rules)
+		buf_str(out, stage->attributes[ACCESS_PATH].size ? "\"nonResourceAttributes\":{"
+								 : "\"resourceAttributes\":{");
+	for (size_t i = 0; i < ACCESS_MAX; i++) {
+		if (!stage->attributes[i].size)
+			continue;
+		buf_printf(out, "%s\"%s\":", separator, access_names[i]);
+		json_write_string(buf_bytes(&stage->attributes[i]), out);
+		separator = ",";
+	}
+	buf_str(out, stage->rules ? "},\"status\":{" : "}},\"status\":{");
+}
+
 static void access_put_answer(bool allowed, const char *reason, struct buf *out)
 {
-	buf_printf(out,
-		"{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"" REVIEW_GROUP
-		"/v1\",\"metadata\":{},\"spec\":{},\"status\":{\"allowed\":%s",
-		allowed ? "true" : "false");
+	buf_printf(out, "\"allowed\":%s", allowed ? "true" : "false");
 	if (*reason) {
 		buf_str(out, ",\"reason\":");
 		json_write_string(bytes_str(reason), out);
@@ -74,10 +95,8 @@ static void access_put_answer(bool allowed, const char *reason, struct buf *out)
 static void access_put_rules(bool allowed, struct buf *out)
 {
 	buf_printf(out,
-		"{\"kind\":\"SelfSubjectRulesReview\",\"apiVersion\":\"" REVIEW_GROUP
-		"/v1\",\"metadata\":{},\"spec\":{},\"status\":{\"resourceRules\":[%s],"
-		"\"nonResourceRules\":[],\"incomplete\":true,\"evaluationError\":"
-		"\"kinf-serve decides on each request\"}}\n",
+		"\"resourceRules\":[%s],\"nonResourceRules\":[],\"incomplete\":true,"
+		"\"evaluationError\":\"kinf-serve decides on each request\"}}\n",
 		allowed ? "{\"verbs\":[\"get\",\"list\",\"watch\"],\"apiGroups\":[\"*\"],"
 			  "\"resources\":[\"*\"]}"
 			: "");
@@ -90,6 +109,7 @@ static void access_answer(struct answer_request *request, bool allowed, const ch
 	const struct access_stage *stage = request->stage;
 	CLEANUP(buf_release) struct buf json = BUF_INIT;
 
+	access_put_review(stage, &json);
 	if (stage->rules)
 		access_put_rules(allowed, &json);
 	else
@@ -139,9 +159,15 @@ static bool access_read_protobuf(struct bytes text, struct access_stage *stage)
 		return true;
 	}
 	bool of_resource = protobuf_field(spec, SPEC_ATTRIBUTES, &attributes);
-	for (size_t i = 0; of_resource && i < ACCESS_MAX; i++)
-		if (protobuf_field(attributes, i + 1, &value))
+	for (size_t i = ACCESS_NAMESPACE; of_resource && i < ACCESS_MAX; i++)
+		if (protobuf_field(attributes, i, &value))
 			buf_bytes_put(&stage->attributes[i], value);
+	if (of_resource || !protobuf_field(spec, SPEC_PATH, &attributes))
+		return true;
+	if (protobuf_field(attributes, PATH_PATH, &value))
+		buf_bytes_put(&stage->attributes[ACCESS_PATH], value);
+	if (protobuf_field(attributes, PATH_VERB, &value))
+		buf_bytes_put(&stage->attributes[ACCESS_VERB], value);
 	return true;
 }
 
@@ -158,6 +184,8 @@ static bool access_read_json(struct bytes text, struct access_stage *stage)
 	const struct yaml_node *spec = yaml_get(yaml_root(review), "spec"),
 			       *attributes =
 				       stage->rules ? spec : yaml_get(spec, "resourceAttributes");
+	if (!attributes)
+		attributes = yaml_get(spec, "nonResourceAttributes");
 	for (size_t i = 0; i < ACCESS_MAX; i++) {
 		const char *value = yaml_text(attributes, access_names[i]);
 
@@ -204,15 +232,15 @@ static void access_go(struct answer_request *request)
 	for (size_t i = 0; i < ACCESS_MAX; i++)
 		text[i] = buf_cstr(&stage->attributes[i]);
 	if (stage->rules) {
-		text[ACCESS_VERB] = access_verbs[ANSWER_GET];
+		text[ACCESS_VERB] = "get";
 		text[ACCESS_GROUP] = text[ACCESS_VERSION] = text[ACCESS_RESOURCE] = "*";
 		text[ACCESS_SUBRESOURCE] = text[ACCESS_NAME] = "";
 	}
-	for (int i = ANSWER_GET; i <= ANSWER_WATCH; i++) {
-		if (!*text[ACCESS_RESOURCE] || *text[ACCESS_SUBRESOURCE] ||
-			strcmp(text[ACCESS_VERB], access_verbs[i]) != 0)
-			continue;
+	bool reads = *text[ACCESS_RESOURCE] && !*text[ACCESS_SUBRESOURCE] && !*text[ACCESS_PATH];
+	for (int i = ANSWER_GET; reads && i <= ANSWER_WATCH; i++) {
 		request->verb = (enum answer_verb)i;
+		if (strcmp(text[ACCESS_VERB], answer_verb_name(request)) != 0)
+			continue;
 		path->group = text[ACCESS_GROUP];
 		path->version = text[ACCESS_VERSION];
 		path->resource = text[ACCESS_RESOURCE];

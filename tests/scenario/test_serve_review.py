@@ -195,7 +195,7 @@ def test_a_client_may_ask_what_it_may_read(review):
     answer = ask(pods)
     assert (answer.status, answer.json) == (201, {
         "kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {},
-        "spec": {}, "status": {"allowed": True}})
+        "spec": {"resourceAttributes": pods}, "status": {"allowed": True}})
     for allowed, token, attributes in (
             (True, "T1", pods | {"verb": "watch"}), (True, "T1", {"verb": "get", "resource": "secrets"}), (False, "T2", pods), (False, "T3", pods),
             (True, "T3", pods | {"verb": "get", "name": "p1"}), (False, "T3", pods | {"verb": "get", "name": "p2"}), (False, "T1", {"verb": "list"}), (False, "T1", pods | {"verb": "get", "subresource": "log"})):
@@ -205,8 +205,9 @@ def test_a_client_may_ask_what_it_may_read(review):
     assert ask(pods, "unknown").status == 401
     of_no_resource = [review.ask(REVIEWS, token="T1", method="POST", body=body, Content_Type=content_type) for body, content_type in (
         (b'{"spec": {"nonResourceAttributes": {"path": "/healthz", "verb": "get"}}}', "application/json"),
-        (b"k8s\0" + field(1, b"") + field(2, field(2, field(2, field(1, b"/healthz")))), "application/vnd.kubernetes.protobuf"))]
+        (b"k8s\0" + field(1, b"") + field(2, field(2, field(2, field(1, b"/healthz") + field(2, b"get")))), "application/vnd.kubernetes.protobuf"))]
     assert [(answer.status, answer.json["status"]["allowed"]) for answer in of_no_resource] == [(201, False)] * 2
+    assert [answer.json["spec"] for answer in of_no_resource] == [{"nonResourceAttributes": {"path": "/healthz", "verb": "get"}}] * 2
     for body, content_type, status in (
             (b"", "application/json", 400), (b"[]", "application/json", 400), (b"{}", "application/json", 400), (b"{", "application/json", 400),
             (b"k8s\0", "application/vnd.kubernetes.protobuf", 400), (b"k8s\0\x0a\xff", "application/vnd.kubernetes.protobuf", 400),
@@ -225,7 +226,7 @@ def test_a_client_may_ask_for_its_rules(review):
     answer, of_everything = ask("T1"), [{"verbs": ["get", "list", "watch"], "apiGroups": ["*"], "resources": ["*"]}]
     status = {"resourceRules": of_everything, "nonResourceRules": [], "incomplete": True, "evaluationError": "kinf-serve decides on each request"}
     assert (answer.status, answer.json) == (201, {
-        "kind": "SelfSubjectRulesReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": {}, "status": status})
+        "kind": "SelfSubjectRulesReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": {"namespace": "web"}, "status": status})
     protobuf = b"k8s\0" + field(1, b"") + field(2, field(1, b"") + field(2, field(1, b"web")))
     assert ask("T1", protobuf, "application/vnd.kubernetes.protobuf").body == answer.body
     partly = ask("T3")
