@@ -32,6 +32,14 @@ static void connection_expired(void *context);
 
 /* ---- begin and end ------------------------------------------------------ */
 
+/* Takes a slot for the handshake, whose time begins. */
+static void connection_take_slot(struct http_connection *c)
+{
+	c->worker->n_handshakes += !c->has_slot;
+	c->has_slot = true;
+	c->began_ns = c->worker->now_ns;
+}
+
 static void connection_release_slot(struct http_connection *c)
 {
 	c->worker->n_handshakes -= c->has_slot;
@@ -110,8 +118,9 @@ int connection_new(struct serve_worker *worker, const struct listener *listener,
 	int r = serve_timer_init(worker, &c->timer, connection_expired, c);
 	if (r == 0)
 		r = peer_of_socket(fd, listener, &c->peer, &c->groups);
-	c->in_handshake = c->has_slot = listener->tls != NULL;
-	worker->n_handshakes += c->has_slot;
+	c->in_handshake = listener->tls != NULL;
+	if (c->in_handshake)
+		connection_take_slot(c);
 	if (r == 0 && epoll_ctl(worker->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
 		r = err_set(-errno, "watching a connection");
 	if (r < 0) {
@@ -176,10 +185,14 @@ static void connection_handshake(struct http_connection *c)
 {
 	int r = 0;
 
-	if (!c->tls && !c->readable)
-		return; /* a silent client costs nothing but its socket */
-	if (!c->tls)
+	if (!c->tls && !c->readable) { /* a silent client costs nothing but its socket */
+		connection_release_slot(c);
+		return;
+	}
+	if (!c->tls) {
+		connection_take_slot(c);
 		r = tls_session_new(c->listener->tls, c->fd, &c->tls);
+	}
 	if (r < 0) {
 		err_ignore(r, "the client sees a closed connection and tries again");
 		c->dead = true;

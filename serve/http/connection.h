@@ -130,7 +130,8 @@ struct metric_cell;
 
 /* A handshake needs some 60 KiB until it is complete. Thousands of returning clients would take
  * that each, and fragment the heap. So a worker makes this many at once, and takes no other
- * connection with TLS meanwhile. A stalled handshake goes on without a slot. */
+ * connection with TLS meanwhile. A stalled handshake goes on without a slot, and a silent client
+ * has none. */
 #define HANDSHAKES_MAX 128
 
 struct http_connection {
