@@ -168,36 +168,37 @@ static int state_above_floor(
 	struct answer_request *request, const struct timeline *t, uint64_t now, uint64_t visible)
 {
 	struct catalog_feed *feed = request->feed;
+	struct floor *floor = &feed->forwarded;
 	bool can = answer_can_forward(request);
 	/* A feed with selectors need not see every change. */
 	bool selects = feed->coverage.labels || feed->coverage.fields, again = false;
-	CLEANUP(floor_view_release) struct floor_view view = {.n_keys = 0};
 
-	if (floor_is_clear(&feed->forwarded))
+	if (floor_is_clear(floor))
 		return 0;
-	floor_view(&feed->forwarded, proc_monotonic_ns(), strcmp(feed->state, "live") == 0, &view);
-	if (state_lacks(request, t, view.written, now)) {
+	floor_lock(floor, proc_monotonic_ns(), strcmp(feed->state, "live") == 0);
+	if (state_lacks(request, t, floor->written, now)) {
 		request->must_forward |= selects && can;
 		again |= can || !selects;
-		view.written = 0;
+	} else {
+		floor->written = 0;
 	}
-	if (state_lacks(request, t, view.read, now)) {
+	if (state_lacks(request, t, floor->read, now)) {
 		request->must_forward |= can;
 		again |= can;
-		view.read = 0;
+	} else {
+		floor->read = 0;
 	}
-	for (size_t i = 0; i < view.n_keys; i++) {
-		if (visible <= t->visible && state_shows_key(request, &view.keys[i]))
-			continue;
-		again |= !selects || can;
-		free(view.keys[i].key);
-		view.keys[i--] = view.keys[--view.n_keys];
-	}
-	floor_seen(&feed->forwarded, &view);
+	for (size_t i = floor->n_keys; i-- > 0;)
+		if (visible <= t->visible && state_shows_key(request, &floor->keys[i]))
+			floor_drop_key(floor, i);
+		else
+			again |= !selects || can;
 	/* The feed can't show changes of unknown objects. */
-	bool elsewhere = view.refused && can && request->verb == ANSWER_GET;
-	request->must_forward |= (view.all && can) || elsewhere;
-	return again || view.all || elsewhere ? AGAIN : 0;
+	bool elsewhere = floor->refused_ns && can && request->verb == ANSWER_GET;
+	request->must_forward |= (floor->all_ns && can) || elsewhere;
+	again |= floor->all_ns || elsewhere;
+	floor_unlock(floor);
+	return again ? AGAIN : 0;
 }
 
 /* Sets the RV that the read waits for if R is AGAIN, and no other reason. */

@@ -16,12 +16,13 @@ void floor_release(struct floor *floor)
 	(void)pthread_mutex_destroy(&floor->lock);
 }
 
-static void floor_set_any(struct floor *floor)
+void floor_unlock(struct floor *floor)
 {
 	__atomic_store_n(&floor->any,
 		floor->written || floor->read || floor->n_keys || floor->all_ns ||
 			floor->refused_ns,
 		__ATOMIC_RELEASE);
+	(void)pthread_mutex_unlock(&floor->lock);
 }
 
 bool floor_is_clear(const struct floor *floor)
@@ -41,11 +42,10 @@ void floor_raise(struct floor *floor, const char *rv, bool written, uint64_t now
 		*place = number;
 		*until_ns = now_ns + FLOOR_RV_NS;
 	}
-	floor_set_any(floor);
-	(void)pthread_mutex_unlock(&floor->lock);
+	floor_unlock(floor);
 }
 
-static void floor_drop_key(struct floor *floor, size_t i)
+void floor_drop_key(struct floor *floor, size_t i)
 {
 	free(floor->keys[i].key);
 	floor->keys[i] = floor->keys[--floor->n_keys];
@@ -67,19 +67,17 @@ void floor_touch(
 		floor->all_ns = until;
 		free(copy);
 	}
-	floor_set_any(floor);
-	(void)pthread_mutex_unlock(&floor->lock);
+	floor_unlock(floor);
 }
 
 void floor_refuse(struct floor *floor, uint64_t now_ns)
 {
 	(void)pthread_mutex_lock(&floor->lock);
 	floor->refused_ns = now_ns + FLOOR_KEY_NS;
-	floor_set_any(floor);
-	(void)pthread_mutex_unlock(&floor->lock);
+	floor_unlock(floor);
 }
 
-void floor_view(struct floor *floor, uint64_t now, bool live, struct floor_view *ret_view)
+void floor_lock(struct floor *floor, uint64_t now, bool live)
 {
 	(void)pthread_mutex_lock(&floor->lock);
 	if (live && now >= floor->written_until_ns)
@@ -93,41 +91,4 @@ void floor_view(struct floor *floor, uint64_t now, bool live, struct floor_view 
 		floor->all_ns = 0;
 	if (now >= floor->refused_ns)
 		floor->refused_ns = 0;
-	floor_set_any(floor);
-	*ret_view = (struct floor_view){.written = floor->written,
-		.read = floor->read,
-		.all = floor->all_ns != 0,
-		.refused = floor->refused_ns != 0};
-	for (size_t i = 0; i < floor->n_keys; i++) {
-		struct floor_key *copy = &ret_view->keys[ret_view->n_keys];
-
-		*copy = floor->keys[i];
-		copy->key = strdup(copy->key);
-		ret_view->n_keys += copy->key != NULL;
-		ret_view->all |= !copy->key;
-	}
-	(void)pthread_mutex_unlock(&floor->lock);
-}
-
-void floor_view_release(struct floor_view *view)
-{
-	for (size_t i = 0; i < view->n_keys; i++)
-		free(view->keys[i].key);
-	view->n_keys = 0;
-}
-
-void floor_seen(struct floor *floor, const struct floor_view *view)
-{
-	(void)pthread_mutex_lock(&floor->lock);
-	if (floor->written == view->written)
-		floor->written = 0;
-	if (floor->read == view->read)
-		floor->read = 0;
-	for (size_t k = 0; k < view->n_keys; k++)
-		for (size_t i = 0; i < floor->n_keys; i++)
-			if (floor->keys[i].until_ns == view->keys[k].until_ns &&
-				strcmp(floor->keys[i].key, view->keys[k].key) == 0)
-				floor_drop_key(floor, i--);
-	floor_set_any(floor);
-	(void)pthread_mutex_unlock(&floor->lock);
 }

@@ -64,16 +64,10 @@ void floor_refuse(struct floor *floor, uint64_t now_ns);
 
 /* Returns whether nothing is set. */
 bool floor_is_clear(const struct floor *floor);
-/* Copies the two RVs, 0: none, and the awaited keys; the caller frees them. LIVE: the feed is. */
-struct floor_view {
-	timeline_rv written, read;
-	struct floor_key keys[FLOOR_KEYS_MAX];
-	size_t n_keys;
-	bool all, refused;
-};
-void floor_view(struct floor *floor, uint64_t now_ns, bool live, struct floor_view *ret_view);
-void floor_view_release(struct floor_view *view);
-/* Forgets everything in VIEW: a reader has seen it. */
-void floor_seen(struct floor *floor, const struct floor_view *view);
+/* Holds FLOOR for a reader, which clears what it has seen: `written`, `read`, and keys by
+ * floor_drop_key(). Forgets what is too old. LIVE: the feed is. */
+void floor_lock(struct floor *floor, uint64_t now_ns, bool live);
+void floor_drop_key(struct floor *floor, size_t i);
+void floor_unlock(struct floor *floor);
 
 #endif
