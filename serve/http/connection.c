@@ -90,7 +90,6 @@ void connection_close(struct http_connection **connection)
 	buf_release(&c->in);
 	buf_release(&c->out);
 	free(c->groups);
-	tls_names_release(&c->names);
 	CHAIN_REMOVE(c);
 	__atomic_sub_fetch(&worker->n_connections, 1, __ATOMIC_RELAXED);
 	c->magic = 0;
@@ -205,7 +204,7 @@ static void connection_handshake(struct http_connection *c)
 	}
 	c->in_handshake = false;
 	connection_release_slot(c);
-	if (r < 0 || peer_of_certificate(c->tls, &c->peer, &c->names) < 0) {
+	if (r < 0 || tls_session_peer(c->tls, &c->peer) < 0) {
 		const char *why = "tls";
 
 		if (r == TLS_PLAIN)

@@ -149,8 +149,7 @@ struct http_connection {
 	struct http1 http1;
 	struct http2 *http2;
 	struct exchange_peer peer;
-	gid_t *groups;          /* of the peer */
-	struct tls_names names; /* likewise */
+	gid_t *groups; /* of the peer */
 	struct stream *streams;
 	size_t n_streams;
 	size_t heads; /* bytes of the heads of all streams */

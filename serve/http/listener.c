@@ -269,22 +269,6 @@ int peer_of_socket(
 	return 0;
 }
 
-int peer_of_certificate(
-	struct tls_session *tls, struct exchange_peer *peer, struct tls_names *ret_names)
-{
-	if (!tls_session_has_certificate(tls))
-		return 0;
-	int r = tls_session_names(tls, ret_names);
-	if (r < 0)
-		return r;
-	peer->common_name = ret_names->common_name;
-	peer->organizations = (const char *const *)ret_names->organizations;
-	peer->n_organizations = ret_names->n_organizations;
-	peer->until_s = ret_names->until_s;
-	peer->certificate = tls;
-	return 0;
-}
-
 bool exchange_peer_counts(const struct exchange_peer *peer)
 {
 	return !peer->certificate || ((int64_t)(proc_realtime_ns() / 1000000000u) < peer->until_s &&

@@ -2,7 +2,7 @@
 /*
  * The sockets for clients: serve.sock in the runtime directory, TCP addresses, and a service
  * manager's sockets (LISTEN_FDS). The main thread accepts. Also the facts about a client: its
- * address, the credentials of a Unix socket, its TLS certificate.
+ * address, the credentials of a Unix socket.
  */
 #ifndef SERVE_HTTP_LISTENER_H
 #define SERVE_HTTP_LISTENER_H
@@ -17,8 +17,6 @@
 #define LISTENERS_MAX   32
 
 struct tls;
-struct tls_names;
-struct tls_session;
 
 enum listener_kind { LISTENER_API, LISTENER_METRICS };
 
@@ -56,8 +54,4 @@ int listener_accept(const struct listener *listener);
 /* RET_GROUPS: of a Unix socket; the caller frees them after the peer's last use. */
 int peer_of_socket(int fd, const struct listener *listener, struct exchange_peer *ret_peer,
 	gid_t **ret_groups);
-/* Adds the names of the client's certificate, if it has sent one. After the handshake. */
-int peer_of_certificate(
-	struct tls_session *tls, struct exchange_peer *peer, struct tls_names *ret_names);
-
 #endif

@@ -2,15 +2,18 @@
 #include "serve/http/tls.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
+#include "common/buf.h"
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "serve/exchange.h"
 #include "serve/http/tls_internal.h"
 
 #define TLS_MAGIC 0x736c7474u
@@ -38,6 +41,9 @@ struct tls_session {
 	bool distrusted;    /* it was not signed by the client_ca of the check */
 	unsigned messages;  /* since the last data */
 	bool broken;        /* after a fatal error OpenSSL must not be asked to end the session */
+	/* In the client's certificate. */
+	char *common_name, **organizations;
+	size_t n_organizations;
 };
 
 int tls_fail(const char *format, ...)
@@ -77,23 +83,19 @@ static int tls_choose_protocol(SSL *ssl, const unsigned char **out, unsigned cha
  * server with another CA, also this one after a reload, must not take it. */
 static int tls_bind_sessions(struct tls_setting *setting, const char *client_ca)
 {
-	static const unsigned char none[SSL_MAX_SID_CTX_LENGTH] = "kinf-serve";
-	unsigned char *id = setting->client_ca, piece[4096];
-	unsigned size = SSL_MAX_SID_CTX_LENGTH;
-	EVP_MD_CTX *digest = client_ca ? EVP_MD_CTX_new() : NULL;
-	BIO *file = client_ca ? BIO_new_file(client_ca, "r") : NULL;
-	bool ok = !client_ca || (digest && file && EVP_DigestInit_ex(digest, EVP_sha256(), NULL));
-	int n;
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	AUTO_FD int fd = client_ca ? open(client_ca, O_RDONLY | O_CLOEXEC) : -1;
+	int r = !client_ca ? 0
+		: fd < 0   ? err_set(-errno, "opening it")
+			   : buf_read_file(&text, fd, "it");
 
-	memcpy(id, none, sizeof(none));
-	while (ok && file && (n = BIO_read(file, piece, sizeof(piece))) > 0)
-		ok = EVP_DigestUpdate(digest, piece, (size_t)n);
-	if (ok && digest)
-		ok = EVP_DigestFinal_ex(digest, id, &size);
-	ok = ok && SSL_CTX_set_session_id_context(setting->context, id, size);
-	EVP_MD_CTX_free(digest);
-	BIO_free(file);
-	return ok ? 0 : tls_fail("reading '%s' (serve.tls.clientCA)", client_ca ? client_ca : "");
+	if (r < 0)
+		return err_add(r, "'%s' (serve.tls.clientCA)", client_ca);
+	return EVP_Q_digest(NULL, "SHA256", NULL, text.data, text.size, setting->client_ca, NULL) &&
+			       SSL_CTX_set_session_id_context(setting->context, setting->client_ca,
+				       sizeof(setting->client_ca))
+		       ? 0
+		       : tls_fail("setting TLS up");
 }
 
 /* Reads the certificate and its key. RET_PART: the faulty one. */
@@ -280,6 +282,10 @@ void tls_session_free(struct tls_session **session)
 	if (!s)
 		return;
 	SSL_free(s->ssl);
+	free(s->common_name);
+	for (size_t i = 0; i < s->n_organizations; i++)
+		free(s->organizations[i]);
+	free(s->organizations);
 	free(s);
 }
 
@@ -367,11 +373,6 @@ bool tls_session_is_h2(const struct tls_session *s)
 
 /* ---- the client's certificate ------------------------------------------- */
 
-bool tls_session_has_certificate(const struct tls_session *s)
-{
-	return SSL_get0_peer_certificate(s->ssl) && SSL_get_verify_result(s->ssl) == X509_V_OK;
-}
-
 /* Returns whether CONTEXT would accept the client's certificate in a handshake. */
 static bool tls_verify_again(SSL_CTX *context, SSL *ssl)
 {
@@ -424,51 +425,43 @@ static int tls_copy_entry(X509_NAME *subject, int at, char **ret_text)
 	return *ret_text ? 0 : err_set(-ENOMEM, "reading a client's certificate");
 }
 
-int tls_session_names(const struct tls_session *s, struct tls_names *ret_names)
+int tls_session_peer(struct tls_session *s, struct exchange_peer *peer)
 {
-	CLEANUP(tls_names_release) struct tls_names names = {0};
 	const X509 *certificate = SSL_get0_peer_certificate(s->ssl);
-	X509_NAME *subject = X509_get_subject_name(certificate);
 	struct tm until = {0};
 	size_t room = 0;
 	int r = 0, at = -1;
 
+	if (!certificate || SSL_get_verify_result(s->ssl) != X509_V_OK)
+		return 0;
+	X509_NAME *subject = X509_get_subject_name(certificate);
 	if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &until) != 1)
 		return tls_fail("a client's certificate has no time of its end");
-	names.until_s = timegm(&until);
 	/* The API server takes the last one of several names. */
 	for (int next = -1;
 		(next = X509_NAME_get_index_by_NID(subject, NID_commonName, next)) >= 0;)
 		at = next;
 	if (at >= 0)
-		r = tls_copy_entry(subject, at, &names.common_name);
-	else if (!(names.common_name = strdup("")))
-		r = err_set(-ENOMEM, "reading a client's certificate");
+		r = tls_copy_entry(subject, at, &s->common_name);
 	for (at = -1; r == 0 &&
 		      (at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0;) {
 		char *text = NULL;
 
 		r = tls_copy_entry(subject, at, &text);
 		if (r == 0)
-			r = ARRAY_ADD(names.organizations, names.n_organizations, room, text,
+			r = ARRAY_ADD(s->organizations, s->n_organizations, room, text,
 				"the organizations of a client");
 		if (r < 0)
 			free(text);
 	}
 	if (r < 0)
 		return r;
-	*ret_names = names;
-	names = (struct tls_names){0};
+	peer->certificate = s;
+	peer->until_s = timegm(&until);
+	peer->common_name = s->common_name ? s->common_name : "";
+	peer->organizations = (const char *const *)s->organizations;
+	peer->n_organizations = s->n_organizations;
 	return 0;
-}
-
-void tls_names_release(struct tls_names *names)
-{
-	free(names->common_name);
-	for (size_t i = 0; i < names->n_organizations; i++)
-		free(names->organizations[i]);
-	free(names->organizations);
-	*names = (struct tls_names){0};
 }
 
 /* ---- digests ------------------------------------------------------------ */

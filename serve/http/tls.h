@@ -18,6 +18,7 @@
 
 #include "common/bytes.h"
 
+struct exchange_peer;
 struct tls;
 struct tls_session;
 
@@ -56,19 +57,12 @@ void tls_session_end(struct tls_session *session);
 /* Returns true if ALPN chose HTTP/2. */
 bool tls_session_is_h2(const struct tls_session *session);
 
-/* The names in the client certificate's subject, signed by client_ca. */
-struct tls_names {
-	char *common_name; /* "" if there is none */
-	char **organizations;
-	size_t n_organizations;
-	int64_t until_s; /* when the certificate expires, in seconds since 1970 */
-};
-bool tls_session_has_certificate(const struct tls_session *session);
+/* Adds the names of the client's certificate, if it has sent one, to PEER; they live as long as the
+ * session. After the handshake. */
+int tls_session_peer(struct tls_session *session, struct exchange_peer *peer);
 /* Returns true if the current client_ca has signed the client's certificate. For a session with
  * one. Cheap while client_ca stays the same. */
 bool tls_session_is_trusted(struct tls_session *session);
-int tls_session_names(const struct tls_session *session, struct tls_names *ret_names);
-void tls_names_release(struct tls_names *names);
 
 /* ---- certificates: tls_certificate.c ------------------------------------ */
 
