@@ -430,7 +430,7 @@ static void ask_on_answer(void *context, int status, struct bytes text)
 		/* Without the lock: no other thread reads the texts of an entry during its
 		 * question. */
 		(void)snprintf(e->reason, sizeof(e->reason), "%s", reason);
-		int r = upstream_client_post(e->self->client, WHO_PATH,
+		int r = upstream_client_ask(e->self->client, WHO_PATH,
 			(const char *)e->question.bytes.data, BYTES_LIT(WHO_BODY), ask_on_user, e);
 		if (r == 0)
 			return;
@@ -488,8 +488,8 @@ static void ask_on_token(void *context, int status, struct bytes text)
 		ask_settle(e, answer, reason);
 		return;
 	}
-	int r = upstream_client_post_own(
-		e->self->client, REVIEW_PATH, buf_bytes(&review), ask_on_review, e);
+	int r = upstream_client_ask(
+		e->self->client, REVIEW_PATH, NULL, buf_bytes(&review), ask_on_review, e);
 	if (r < 0)
 		ask_failed(e, 0, bytes_str(err_text(r)));
 }
@@ -501,19 +501,21 @@ static int ask_post(struct auth_self *self, struct decision_entry *e)
 	const struct question *q = &e->question;
 	struct bytes body = BYTES(q->bytes.data + q->headers_size, q->bytes.size - q->headers_size);
 
+	const char *headers = (const char *)q->bytes.data;
+
 	if (q->probe)
-		return upstream_client_get(
-			self->client, body.data, (const char *)q->bytes.data, ask_on_answer, e);
+		return upstream_client_ask(
+			self->client, body.data, headers, BYTES_NONE, ask_on_answer, e);
 	if (!q->review)
-		return upstream_client_post(self->client, SELF_PATH, (const char *)q->bytes.data,
-			body, ask_on_answer, e);
+		return upstream_client_ask(
+			self->client, SELF_PATH, headers, body, ask_on_answer, e);
 	if (!question_has_token(q))
-		return upstream_client_post_own(self->client, REVIEW_PATH, body, ask_on_review, e);
+		return upstream_client_ask(self->client, REVIEW_PATH, NULL, body, ask_on_review, e);
 	question_put_token_review(q, &token);
 	int r = buf_error(&token);
 	return r < 0 ? r
-		     : upstream_client_post_own(
-			       self->client, TOKEN_PATH, buf_bytes(&token), ask_on_token, e);
+		     : upstream_client_ask(
+			       self->client, TOKEN_PATH, NULL, buf_bytes(&token), ask_on_token, e);
 }
 
 /* ---- the thread ---------------------------------------------------------- */

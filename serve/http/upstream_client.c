@@ -132,18 +132,6 @@ static int upstream_ask(struct upstream_client *c, const char *path, const char 
 	return 0;
 }
 
-int upstream_client_post(struct upstream_client *c, const char *path, const char *headers,
-	struct bytes body, upstream_answer_fn *fn, void *context)
-{
-	return upstream_ask(c, path, headers, false, body, fn, context);
-}
-
-int upstream_client_get(struct upstream_client *c, const char *target, const char *headers,
-	upstream_answer_fn *fn, void *context)
-{
-	return upstream_ask(c, target, headers, false, BYTES_NONE, fn, context);
-}
-
 /* Appends the header line with the token of our own account. */
 static int upstream_put_token(const struct upstream_client *c, struct buf *out)
 {
@@ -163,16 +151,17 @@ static int upstream_put_token(const struct upstream_client *c, struct buf *out)
 	return buf_error(out);
 }
 
-int upstream_client_post_own(struct upstream_client *c, const char *path, struct bytes body,
-	upstream_answer_fn *fn, void *context)
+int upstream_client_ask(struct upstream_client *c, const char *target, const char *headers,
+	struct bytes body, upstream_answer_fn *fn, void *context)
 {
-	CLEANUP(buf_release) struct buf headers = BUF_SECRET;
-	int r = c->token_file ? upstream_put_token(c, &headers) : 0;
+	CLEANUP(buf_release) struct buf own = BUF_SECRET;
+	int r = !headers && c->token_file ? upstream_put_token(c, &own) : 0;
 
 	if (r < 0)
 		return r;
-	buf_byte(&headers, '\0');
-	return upstream_ask(c, path, buf_cstr(&headers), true, body, fn, context);
+	buf_byte(&own, '\0');
+	return upstream_ask(
+		c, target, headers ? headers : buf_cstr(&own), !headers, body, fn, context);
 }
 
 int upstream_client_set_own(

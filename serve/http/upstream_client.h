@@ -18,21 +18,16 @@ int upstream_client_new(int runtime_fd, struct upstream_client **ret_client);
 /* Drops running requests without a call. */
 void upstream_client_free(struct upstream_client **client);
 
-/* Posts BODY, JSON, to PATH with HEADERS, lines with a NUL each and an empty one at the end. FN is
- * called from upstream_client_run(), once. */
-int upstream_client_post(struct upstream_client *client, const char *path, const char *headers,
+/* Posts BODY, JSON, to TARGET, a path with its query; without a body gets it. HEADERS: lines with a
+ * NUL each and an empty one at the end; NULL: those of our own account. FN is called from
+ * upstream_client_run(), once; of a large answer to a get it has the beginning. */
+int upstream_client_ask(struct upstream_client *client, const char *target, const char *headers,
 	struct bytes body, upstream_answer_fn *fn, void *context);
-
-/* Gets TARGET, a path with its query. FN has the beginning of a large body. */
-int upstream_client_get(struct upstream_client *client, const char *target, const char *headers,
-	upstream_answer_fn *fn, void *context);
 
 /* Allows requests of our own account: with a token file, read for each request, and a certificate
  * with its key. NULL: none. */
 int upstream_client_set_own(struct upstream_client *client, const char *token_file,
 	const char *certificate, const char *key);
-int upstream_client_post_own(struct upstream_client *client, const char *path, struct bytes body,
-	upstream_answer_fn *fn, void *context);
 
 /* Works on the requests. Returns after TIMEOUT_MS, the end of a request, or upstream_client_wake()
  * from any thread. */
