@@ -26,11 +26,9 @@
 #define PIECE      ((size_t)16 << 10)
 
 /* How the end of the answer's body is told. */
-enum forward_framing { FORWARD_LENGTH, FORWARD_CHUNKED, FORWARD_UNTIL_END };
-
 struct forward_body {
-	enum forward_framing framing;
-	uint64_t left; /* FORWARD_LENGTH */
+	bool chunked, until_end; /* of the connection */
+	uint64_t left;           /* without both of these */
 	struct chunks chunks;
 };
 
@@ -224,25 +222,17 @@ static size_t forward_head_answer(const struct request_head *head, bool tunnel,
 static size_t forward_body_take(struct forward_body *body, const uint8_t *bytes, size_t size,
 	size_t *ret_data, size_t *ret_size)
 {
-	*ret_data = *ret_size = 0;
-	switch (body->framing) {
-	case FORWARD_CHUNKED:
+	if (body->chunked)
 		return chunks_take(&body->chunks, bytes, size, ret_data, ret_size);
-	case FORWARD_LENGTH:
-		*ret_size = size < body->left ? size : (size_t)body->left;
-		body->left -= *ret_size;
-		return *ret_size;
-	case FORWARD_UNTIL_END:
-		*ret_size = size;
-		return size;
-	}
-	return SIZE_MAX;
+	*ret_data = 0;
+	*ret_size = body->until_end || size < body->left ? size : (size_t)body->left;
+	body->left -= *ret_size; /* modulo 2^64 */
+	return *ret_size;
 }
 
 static bool forward_body_ended(const struct forward_body *body)
 {
-	return (body->framing == FORWARD_LENGTH && body->left == 0) ||
-	       (body->framing == FORWARD_CHUNKED && chunks_ended(&body->chunks));
+	return body->chunked ? chunks_ended(&body->chunks) : !body->until_end && body->left == 0;
 }
 
 /* ---- begin and end ------------------------------------------------------ */
@@ -268,7 +258,7 @@ void forward_free(struct forward **forward)
 	if (!f)
 		return;
 	CHECK_OBJ(f, FORWARD_MAGIC);
-	bool whole = f->begun && f->all_sent && f->reusable && !f->in.size &&
+	bool whole = f->begun && f->all_sent && !f->out.size && f->reusable && !f->in.size &&
 		     forward_body_ended(&f->body);
 	exchange_on_body(f->x, NULL, NULL);
 	upstream_link_close(&f->link, whole);
@@ -368,7 +358,7 @@ static void forward_send(struct forward *f)
 			f->any_sent = true;
 			f->out_sent += (size_t)n;
 		}
-		if (n < 0 || f->out_sent < f->out.size || !upstream_link_is_flushed(f->link))
+		if (n < 0 || f->out_sent < f->out.size)
 			break;
 		buf_trim(&f->out, 0);
 		f->out_sent = 0;
@@ -434,7 +424,7 @@ static ssize_t forward_read(void *context, uint8_t *out, size_t room)
 			return 0; /* the client has ended the tunnel */
 		if (n == UPSTREAM_AGAIN)
 			return n;
-		if (n == 0 && f->body.framing == FORWARD_UNTIL_END)
+		if (n == 0 && f->body.until_end)
 			return 0;
 		return err_say(-EPIPE, "the API server's answer was cut");
 	}
@@ -474,14 +464,10 @@ static void forward_begin(struct forward *f, const struct request_head *head, in
 	f->begun = f->at_line_end = true;
 	f->tunnel = status == 101;
 	bool bodiless = f->x->head || status == 204 || status == 304;
-	if (bodiless)
-		f->body.framing = FORWARD_LENGTH;
-	else if (f->tunnel || (!head->chunked && !head->has_length))
-		f->body.framing = FORWARD_UNTIL_END;
-	else
-		f->body.framing = head->chunked ? FORWARD_CHUNKED : FORWARD_LENGTH;
+	f->body.chunked = !bodiless && !f->tunnel && head->chunked;
+	f->body.until_end = !bodiless && (f->tunnel || (!head->chunked && !head->has_length));
 	f->body.left = bodiless ? 0 : head->length;
-	f->reusable = !head->close && f->body.framing != FORWARD_UNTIL_END;
+	f->reusable = !head->close && !f->body.until_end;
 	if (f->tunnel) {
 		source.size = -1;
 		f->all_sent = false;
@@ -579,8 +565,8 @@ static void forward_check(void *context)
 {
 	struct forward *f = context;
 	uint64_t now = proc_monotonic_ns();
-	bool sending = upstream_link_state(f->link) == UPSTREAM_OPEN && !f->send_broken &&
-		       (f->out.size || !upstream_link_is_flushed(f->link));
+	bool sending =
+		upstream_link_state(f->link) == UPSTREAM_OPEN && !f->send_broken && f->out.size;
 
 	forward_set_timer(f, now);
 	if (sending && now - f->progress_ns >= STALLED_NS) {

@@ -17,7 +17,6 @@
 
 #define LINK_MAGIC         0x6c696e6bu
 #define CONNECT_TIMEOUT_MS 10000L /* net/http's for a handshake: a busy server needs seconds */
-#define OUT_SIZE           ((size_t)16 << 10)
 #define IDLE_MAX           32
 #define IDLE_NS            (UINT64_C(30) * 1000000000) /* kube-apiserver: 90 s or more */
 #define EVENTS_MAX         64
@@ -35,9 +34,6 @@ struct upstream_link {
 	int fd;              /* of an open connection, libcurl's own; -1 */
 	uint64_t generation; /* of the server */
 	uint64_t idle_ns;    /* since when */
-	/* libcurl must be given the same bytes again until it has sent them. */
-	uint8_t *out;
-	size_t out_size, out_sent;
 	void (*ready)(void *context);
 	void *context;
 	char error[CURL_ERROR_SIZE];
@@ -67,7 +63,6 @@ static void link_free(struct upstream_link *link)
 		curl_easy_cleanup(link->easy);
 	}
 	upstream_lists_release(&link->lists);
-	free(link->out);
 	link->magic = 0;
 	free(link);
 }
@@ -387,48 +382,19 @@ ssize_t upstream_link_read(struct upstream_link *link, void *out, size_t room)
 				     : UPSTREAM_BROKEN;
 }
 
-static int link_flush(struct upstream_link *link)
-{
-	while (link->out_sent < link->out_size) {
-		size_t n = 0;
-		CURLcode code = curl_easy_send(link->easy, link->out + link->out_sent,
-			link->out_size - link->out_sent, &n);
-
-		link->out_sent += n;
-		if (code == CURLE_AGAIN)
-			return 0;
-		if (code)
-			return UPSTREAM_BROKEN;
-	}
-	free(link->out);
-	link->out = NULL;
-	link->out_size = link->out_sent = 0;
-	return 0;
-}
-
 ssize_t upstream_link_write(struct upstream_link *link, struct bytes bytes)
 {
 	const uint8_t *p = bytes.data;
-	size_t taken = 0;
+	CURLcode code = CURLE_OK;
+	size_t sent = 0, n;
 
 	CHECK_OBJ(link, LINK_MAGIC);
-	for (;;) {
-		if (link_flush(link) < 0)
-			return UPSTREAM_BROKEN;
-		if (link->out || taken == bytes.size)
-			return (ssize_t)taken;
-		link->out = malloc(OUT_SIZE);
-		if (!link->out)
-			return UPSTREAM_BROKEN;
-		link->out_size = bytes.size - taken < OUT_SIZE ? bytes.size - taken : OUT_SIZE;
-		memcpy(link->out, p + taken, link->out_size);
-		taken += link->out_size;
+	while (!code && sent < bytes.size) {
+		n = 0;
+		code = curl_easy_send(link->easy, p + sent, bytes.size - sent, &n);
+		sent += n;
 	}
-}
-
-bool upstream_link_is_flushed(const struct upstream_link *link)
-{
-	return !link->out;
+	return code && code != CURLE_AGAIN ? UPSTREAM_BROKEN : (ssize_t)sent;
 }
 
 void upstream_link_close(struct upstream_link **link, bool reusable)
@@ -440,7 +406,7 @@ void upstream_link_close(struct upstream_link **link, bool reusable)
 	CHECK_OBJ(l, LINK_MAGIC);
 	CHAIN_REMOVE(l);
 	l->ready = NULL;
-	if (reusable && l->state == UPSTREAM_OPEN && !l->out)
+	if (reusable && l->state == UPSTREAM_OPEN)
 		link_rest(l);
 	else
 		link_discard(l);

@@ -58,11 +58,9 @@ const char *upstream_link_error(const struct upstream_link *link);
 
 /* Returns the number of bytes; 0: the server has ended; UPSTREAM_AGAIN; UPSTREAM_BROKEN. */
 ssize_t upstream_link_read(struct upstream_link *link, void *out, size_t room);
-/* Takes bytes to be sent, at most 16 KiB before the connection has taken them. Returns how many, or
- * UPSTREAM_BROKEN. */
+/* Sends BYTES. Returns how many the connection took, or UPSTREAM_BROKEN. The next call has to give
+ * the others again: TLS may have begun a record of them. */
 ssize_t upstream_link_write(struct upstream_link *link, struct bytes bytes);
-/* Returns true if all bytes were sent. */
-bool upstream_link_is_flushed(const struct upstream_link *link);
 
 /* REUSABLE: request and answer are complete. Accepts NULL. */
 void upstream_link_close(struct upstream_link **link, bool reusable);
