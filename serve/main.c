@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/array.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/daemon/daemon.h"
@@ -242,46 +241,31 @@ static int serve_write_addresses(const struct serve *serve)
 
 /* ---- TLS ---------------------------------------------------------------- */
 
-struct serve_names {
-	char **items;
-	size_t n, room;
-};
-
-static void serve_names_release(struct serve_names *names)
+/* Adds NAME to NAMES, each with a NUL, unless it is there. */
+static void serve_add_name(struct buf *names, const char *name)
 {
-	for (size_t i = 0; i < names->n; i++)
-		free(names->items[i]);
-	free(names->items);
-}
+	const char *text = buf_cstr(names);
 
-static int serve_add_name(struct serve_names *names, const char *name)
-{
-	for (size_t i = 0; i < names->n; i++)
-		if (strcmp(names->items[i], name) == 0)
-			return 0;
-	char *copy = strdup(name);
-	if (!copy)
-		return err_set(-ENOMEM, "naming this server");
-	int r = ARRAY_ADD(names->items, names->n, names->room, copy, "the names of this server");
-	if (r < 0)
-		free(copy);
-	return r;
+	for (size_t at = 0; at < names->size; at += strlen(text + at) + 1)
+		if (strcmp(text + at, name) == 0)
+			return;
+	buf_put(names, name, strlen(name) + 1);
 }
 
 /* Collects the names of the TCP listeners for the certificate: the loopback ones, the machine's,
  * and the configured addresses; of a wildcard address, each address of the machine. */
-static int serve_collect_names(const struct serve *serve, struct serve_names *names)
+static void serve_collect_names(const struct serve *serve, struct buf *names)
 {
 	char host[256] = "";
 	const char *const own[] = {"localhost", "127.0.0.1", "::1", host};
 	struct ifaddrs *addresses = NULL;
 	bool wildcard = false;
-	int r = 0;
 
 	(void)gethostname(host, sizeof(host) - 1);
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(own); i++)
-		r = *own[i] ? serve_add_name(names, own[i]) : 0;
-	for (size_t i = 0; r == 0 && i < serve->listeners.n; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		if (*own[i])
+			serve_add_name(names, own[i]);
+	for (size_t i = 0; i < serve->listeners.n; i++) {
 		const char *name = serve->listeners.items[i].name, *colon = strrchr(name, ':');
 		bool brackets = *name == '[';
 
@@ -292,11 +276,11 @@ static int serve_collect_names(const struct serve *serve, struct serve_names *na
 		if (strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0)
 			wildcard = true;
 		else
-			r = serve_add_name(names, host);
+			serve_add_name(names, host);
 	}
-	if (r < 0 || !wildcard || getifaddrs(&addresses) < 0)
-		return r;
-	for (const struct ifaddrs *a = addresses; r == 0 && a; a = a->ifa_next) {
+	if (!wildcard || getifaddrs(&addresses) < 0)
+		return;
+	for (const struct ifaddrs *a = addresses; a; a = a->ifa_next) {
 		int family = a->ifa_addr ? a->ifa_addr->sa_family : AF_UNSPEC;
 		socklen_t size = family == AF_INET ? sizeof(struct sockaddr_in)
 						   : sizeof(struct sockaddr_in6);
@@ -305,16 +289,15 @@ static int serve_collect_names(const struct serve *serve, struct serve_names *na
 			getnameinfo(a->ifa_addr, size, host, sizeof(host), NULL, 0,
 				NI_NUMERICHOST) == 0 &&
 			!strchr(host, '%'))
-			r = serve_add_name(names, host);
+			serve_add_name(names, host);
 	}
 	freeifaddrs(addresses);
-	return r;
 }
 
 /* Makes the certificates if the configuration names none, and reads them. */
 static int serve_load_tls(struct serve *serve)
 {
-	CLEANUP(serve_names_release) struct serve_names names = {0};
+	CLEANUP(buf_release) struct buf names = BUF_INIT;
 	const struct config_serve *config = &serve->daemon->config->serve;
 	char certificate[64], key[64];
 	struct tls_files files = {config->certificate, config->key, config->client_ca};
@@ -326,10 +309,8 @@ static int serve_load_tls(struct serve *serve)
 		(void)snprintf(key, sizeof(key), "/proc/self/fd/%d/" TLS_KEY, serve->directory_fd);
 		files.certificate = certificate;
 		files.key = key;
-		r = serve_collect_names(serve, &names);
-		if (r == 0)
-			r = tls_make_certificates(
-				serve->directory_fd, (const char *const *)names.items, names.n);
+		serve_collect_names(serve, &names);
+		r = tls_make_certificates(serve->directory_fd, &names);
 	}
 	if (r < 0)
 		return r;

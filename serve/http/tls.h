@@ -18,6 +18,7 @@
 
 #include "common/bytes.h"
 
+struct buf;
 struct exchange_peer;
 struct tls;
 struct tls_session;
@@ -73,10 +74,11 @@ bool tls_session_is_trusted(struct tls_session *session);
 
 /*
  * Makes a CA in the directory if it has none, and a server's certificate for NAMES (addresses and
- * host names) if it has none, or if that one lacks a name, belongs to another CA, expires within 30
- * days or was made by a wrong clock. Keys have mode 0600. Files are replaced whole.
+ * host names, each with a NUL) if it has none, or if that one lacks a name, belongs to another CA,
+ * expires within 30 days or was made by a wrong clock. Keys have mode 0600. Files are replaced
+ * whole.
  */
-int tls_make_certificates(int directory_fd, const char *const *names, size_t n_names);
+int tls_make_certificates(int directory_fd, struct buf *names);
 /* Returns true if tls_make_certificates() would now replace a certificate because of the time. An
  * old CA is no reason: a clock ahead for a minute must not cost the CA known to clients. A start
  * replaces it. */

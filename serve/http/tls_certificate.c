@@ -218,25 +218,28 @@ bool tls_certificates_are_due(int directory_fd)
 	return due;
 }
 
-static bool identity_covers(
-	const struct tls_identity *identity, const char *const *names, size_t n_names)
+static bool identity_covers(const struct tls_identity *identity, struct buf *names)
 {
-	for (size_t i = 0; i < n_names; i++)
-		if ((name_is_address(names[i])
-				    ? X509_check_ip_asc(identity->certificate, names[i], 0)
-				    : X509_check_host(
-					      identity->certificate, names[i], 0, 0, NULL)) != 1)
+	X509 *c = identity->certificate;
+	const char *name = buf_cstr(names), *end = name + names->size;
+
+	for (; name < end; name += strlen(name) + 1)
+		if ((name_is_address(name) ? X509_check_ip_asc(c, name, 0)
+					   : X509_check_host(c, name, 0, 0, NULL)) != 1)
 			return false;
 	return true;
 }
 
-int tls_make_certificates(int directory_fd, const char *const *names, size_t n_names)
+int tls_make_certificates(int directory_fd, struct buf *names)
 {
 	CLEANUP(identity_release) struct tls_identity ca = {0}, server = {0};
 	CLEANUP(buf_release) struct buf alternatives = BUF_INIT;
 	char host[256] = "", name[300];
 	int r = 0;
 
+	r = buf_error(names);
+	if (r < 0)
+		return r;
 	(void)gethostname(host, sizeof(host) - 1);
 	bool ca_found = identity_read(directory_fd, TLS_CA_CERTIFICATE, TLS_CA_KEY, &ca);
 	if (ca_found && identity_age(&ca) != IDENTITY_CURRENT) {
@@ -253,14 +256,14 @@ int tls_make_certificates(int directory_fd, const char *const *names, size_t n_n
 		return r;
 	if (identity_read(directory_fd, TLS_CERTIFICATE, TLS_KEY, &server) &&
 		identity_age(&server) == IDENTITY_CURRENT &&
-		X509_verify(server.certificate, ca.key) == 1 &&
-		identity_covers(&server, names, n_names))
+		X509_verify(server.certificate, ca.key) == 1 && identity_covers(&server, names))
 		return 0;
 	ERR_clear_error();
 	identity_release(&server);
-	for (size_t i = 0; i < n_names; i++)
-		buf_printf(&alternatives, "%s%s:%s", i ? "," : "",
-			name_is_address(names[i]) ? "IP" : "DNS", names[i]);
+	const char *n = buf_cstr(names), *end = n + names->size;
+	for (; n < end; n += strlen(n) + 1)
+		buf_printf(&alternatives, "%s%s:%s", alternatives.size ? "," : "",
+			name_is_address(n) ? "IP" : "DNS", n);
 	r = buf_error(&alternatives);
 	if (r == 0)
 		r = identity_make(&ca, "kinf-serve", buf_cstr(&alternatives), &server);

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "common/buf.h"
 #include "tests/unit/unit.h"
 
 #define DAY INT64_C(86400)
@@ -49,12 +50,13 @@ static void read_text(const char *name, char text[4096])
 /* The directory's content after a start of kinf-serve at this time. */
 static struct files start(int64_t step)
 {
-	static const char *const names[] = {"localhost", "127.0.0.1"};
+	CLEANUP(buf_release) struct buf names = BUF_INIT;
 	AUTO_FD int directory = open(scratch(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct files files;
 
 	step_s = step;
-	OK(tls_make_certificates(directory, names, 2));
+	buf_bytes_put(&names, BYTES_LIT("localhost\000127.0.0.1\0"));
+	OK(tls_make_certificates(directory, &names));
 	read_text(TLS_CA_CERTIFICATE, files.ca);
 	read_text(TLS_CERTIFICATE, files.server);
 	return files;
