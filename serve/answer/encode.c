@@ -52,21 +52,31 @@ static int encode_custom_part(struct catalog_feed *feed, const struct record *de
 	return 0;
 }
 
-/* Finds the object NAME.GROUP of a resource of the cluster for RECORD, valid until
- * answer_release_snapshot(). Returns: FOUND; NOT_FOUND; END: no feed has been listed that would
- * have it; errors. */
-static int encode_find(struct answer_worker *worker, const struct coverage_request *wanted,
-	const char *name, const char *group, struct record *record)
+/* The resources of two objects about a request's resource. */
+#define ENCODE_DEFINITIONS "apiextensions.k8s.io", "customresourcedefinitions"
+#define ENCODE_SERVICES    "apiregistration.k8s.io", "apiservices"
+
+/* Finds the object of RESOURCE in GROUP for RECORD that is named NAME and the request's group. It
+ * is valid until answer_release_snapshot(). Returns: FOUND; NOT_FOUND; END: no feed has been listed
+ * that would have it; errors. */
+static int encode_find(struct answer_request *request, const char *group, const char *resource,
+	const char *name, struct record *record)
 {
-	char key[512];
+	const struct coverage_request wanted = {.group = group,
+		.version = "v1",
+		.resource = resource,
+		.namespace_ = "",
+		.name = ""};
+	struct answer_worker *worker = request->worker;
 	struct catalog *catalog = worker->answer->catalog;
 	struct catalog_feed *feed = NULL;
 	enum coverage_answer answer;
+	char key[512];
 	bool known;
 
-	if (catalog_find(catalog, wanted, &feed, &answer, &known) != FOUND)
+	if (catalog_find(catalog, &wanted, &feed, &answer, &known) != FOUND)
 		return END;
-	(void)snprintf(key, sizeof(key), "%s.%s", name, group);
+	(void)snprintf(key, sizeof(key), "%s.%s", name, request->feed->definition.group);
 	catalog_lock(catalog);
 	bool listed = feed->timeline.visible != 0;
 	catalog_unlock(catalog);
@@ -77,39 +87,16 @@ static int encode_find(struct answer_worker *worker, const struct coverage_reque
 	return r;
 }
 
-static int encode_find_definition(struct answer_request *request, struct record *record)
-{
-	static const struct coverage_request wanted = {.group = "apiextensions.k8s.io",
-		.version = "v1",
-		.resource = "customresourcedefinitions",
-		.namespace_ = "",
-		.name = ""};
-	const struct feed_definition *d = &request->feed->definition;
-
-	return encode_find(request->worker, &wanted, d->resource, d->group, record);
-}
-
 int answer_custom(struct answer_request *request, enum answer_custom_part part, struct buf *out)
 {
+	const char *resource = request->feed->definition.resource;
 	struct record record;
-	int r = encode_find_definition(request, &record);
+	int r = encode_find(request, ENCODE_DEFINITIONS, resource, &record);
 
 	if (r == FOUND)
 		r = encode_custom_part(request->feed, &record, part, out);
 	answer_release_snapshot(request->worker);
 	return r < 0 ? r : buf_error(out);
-}
-
-static int encode_find_api_service(struct answer_request *request, struct record *record)
-{
-	static const struct coverage_request wanted = {.group = "apiregistration.k8s.io",
-		.version = "v1",
-		.resource = "apiservices",
-		.namespace_ = "",
-		.name = ""};
-	const struct feed_definition *d = &request->feed->definition;
-
-	return encode_find(request->worker, &wanted, d->version, d->group, record);
 }
 
 /* Returns 1 if the APIService names a server of its own, else 0; ERR_CORRUPT. */
@@ -127,15 +114,16 @@ static int encode_names_service(struct bytes body)
 
 int answer_is_aggregated(struct answer_request *request)
 {
+	const struct feed_definition *d = &request->feed->definition;
 	struct record record;
 
-	if (custom_is_builtin_group(request->feed->definition.group))
+	if (custom_is_builtin_group(d->group))
 		return 0;
-	int r = encode_find_api_service(request, &record);
+	int r = encode_find(request, ENCODE_SERVICES, d->version, &record);
 	if (r == FOUND) {
 		r = encode_names_service(record.body);
 	} else if (r == NOT_FOUND || r == END) {
-		r = encode_find_definition(request, &record);
+		r = encode_find(request, ENCODE_DEFINITIONS, d->resource, &record);
 		r = r < 0 || r == AGAIN ? r : r == NOT_FOUND;
 	}
 	answer_release_snapshot(request->worker);
