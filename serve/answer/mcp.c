@@ -9,6 +9,7 @@
  */
 #include "serve/answer/verbs.h"
 
+#include <envz.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,7 +31,6 @@
 #define MCP_BODY_MAX ((size_t)1 << 20)
 #define MCP_CALLS    4                     /* processes at once */
 #define MCP_CALL_NS  UINT64_C(40000000000) /* longer than the command's own limit */
-#define MCP_WORDS    8                     /* of the environment, beyond this process's */
 #define MCP_HEADER   256                   /* longer values are left out */
 
 struct mcp_calls {
@@ -106,23 +106,31 @@ static int mcp_make_files(struct mcp_stage *stage, struct bytes message)
 	return n == (ssize_t)message.size ? 0 : err_set(n < 0 ? -errno : -EIO, "a message");
 }
 
-/* Puts the headers of the protocol and the marks of CGI into WORDS, for the environment. */
-static void mcp_put_words(const struct exchange *x, struct buf words[MCP_WORDS])
+/* Makes the environment: this process's, the marks of CGI, and the headers of the protocol.
+ * *RET_TEXT has its words; the caller frees both. Returns NULL without memory. */
+static char **mcp_environment(const struct exchange *x, char **ret_text)
 {
 	static const struct {
 		const char *header, *variable;
 	} headers[] = {{"mcp-protocol-version", "HTTP_MCP_PROTOCOL_VERSION"},
 		{"mcp-method", "HTTP_MCP_METHOD"}, {"mcp-name", "HTTP_MCP_NAME"}};
-	size_t n = 0;
+	char value[MCP_HEADER + 1], **words;
+	size_t size = 0;
+	bool made = argz_create(environ, ret_text, &size) == 0 &&
+		    envz_add(ret_text, &size, "GATEWAY_INTERFACE", "CGI/1.1") == 0 &&
+		    envz_add(ret_text, &size, "REQUEST_METHOD", "POST") == 0;
 
-	buf_str(&words[n++], "GATEWAY_INTERFACE=CGI/1.1");
-	buf_str(&words[n++], "REQUEST_METHOD=POST");
-	for (size_t i = 0; i < ARRAY_SIZE(headers); i++) {
-		struct bytes value = exchange_header(x, headers[i].header);
+	for (size_t i = 0; made && i < ARRAY_SIZE(headers); i++) {
+		struct bytes given = exchange_header(x, headers[i].header);
 
-		if (value.data && value.size <= MCP_HEADER)
-			buf_printf(&words[n++], "%s=%.*s", headers[i].variable, BYTES_ARG(value));
+		(void)snprintf(value, sizeof(value), "%.*s", BYTES_ARG(given));
+		if (given.data && given.size <= MCP_HEADER)
+			made = envz_add(ret_text, &size, headers[i].variable, value) == 0;
 	}
+	words = made ? calloc(argz_count(*ret_text, size) + 1, sizeof(*words)) : NULL;
+	if (words)
+		argz_extract(*ret_text, size, words);
+	return words;
 }
 
 static int mcp_spawn(struct mcp_stage *stage, char **environment)
@@ -158,26 +166,13 @@ static int mcp_spawn(struct mcp_stage *stage, char **environment)
 
 static int mcp_start(struct answer_request *request, struct mcp_stage *stage)
 {
-	struct buf words[MCP_WORDS] = {{0}};
-	size_t n = 0, k = 0;
-	int r = mcp_make_files(stage, buf_bytes(&request->body));
+	AUTO_FREE char *text = NULL;
+	AUTO_FREE char **environment = mcp_environment(request->x, &text);
+	int r = environment ? mcp_make_files(stage, buf_bytes(&request->body))
+			    : err_set(-ENOMEM, "an environment");
 
-	while (environ[n])
-		n++;
-	AUTO_FREE char **environment = calloc(n + MCP_WORDS + 1, sizeof(*environment));
-	if (!environment)
-		r = err_set(-ENOMEM, "an environment");
-	mcp_put_words(request->x, words);
-	for (; r == 0 && k < MCP_WORDS && words[k].size; k++) {
-		environment[k] = (char *)buf_cstr(&words[k]);
-		r = buf_error(&words[k]);
-	}
-	if (r == 0) {
-		memcpy(environment + k, environ, n * sizeof(*environment));
+	if (r == 0)
 		r = mcp_spawn(stage, environment);
-	}
-	for (k = 0; k < MCP_WORDS; k++)
-		buf_release(&words[k]);
 	return r < 0 ? err_add(r, "starting '%s'", stage->mcp->program) : 0;
 }
 
