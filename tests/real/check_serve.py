@@ -35,7 +35,7 @@ from cluster import Cluster  # noqa: E402
 from conftest import Workspace  # noqa: E402
 from harness import eventually  # noqa: E402
 from harness.process import program  # noqa: E402
-from harness.serve import INITIAL, Answer  # noqa: E402
+from harness.serve import INITIAL, Answer, addresses  # noqa: E402
 
 A, B, GROUP = "kinf-serve-a", "kinf-serve-b", "kinf-serve.example.com"
 PODS, ALL, MAPS = f"/api/v1/namespaces/{A}/pods", "/api/v1/pods", f"/api/v1/namespaces/{A}/configmaps"
@@ -715,10 +715,8 @@ def sides(store, kubeconfig):
     tokens = [user["token"] for user in users.values() if "token" in user]
     viewer = users.get("viewer", {}).get("token", tokens[-1])
     server = config["clusters"][0]["cluster"]
-    addresses = (store.path / "serve" / "addresses").read_text().splitlines()
-    ours = next(line.split(" ")[2] for line in addresses if line.startswith("api https "))
     return (Side(server["server"].removeprefix("https://"), server["certificate-authority"], tokens[0], viewer),
-            Side(ours, str(store.path / "serve" / "ca.crt"), tokens[0], viewer))
+            Side(addresses(store)["api", "https"], str(store.path / "serve" / "ca.crt"), tokens[0], viewer))
 
 
 def main():

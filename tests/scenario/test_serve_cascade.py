@@ -10,7 +10,7 @@ import pytest
 
 from harness import eventually
 from harness.objects import pod
-from harness.serve import Serve
+from harness.serve import Serve, addresses
 from harness.store import whole
 
 ALL = "/api/v1/pods"
@@ -20,8 +20,7 @@ class Relay(Serve):
     """A kinf-serve as other machines' source."""
 
     def url(self):
-        lines = (self.store.path / "serve" / "addresses").read_text().splitlines()
-        return "https://" + next(line.split(" ")[2] for line in lines if line.startswith("api https "))
+        return "https://" + addresses(self.store)["api", "https"]
 
 
 def relay(workspace, simulator, name, port=0):

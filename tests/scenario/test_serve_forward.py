@@ -14,7 +14,7 @@ import pytest
 from harness import PATIENCE, eventually
 from harness.api_server import ApiServer
 from harness.objects import pod
-from harness.serve import TABLE, Serve
+from harness.serve import TABLE, Serve, addresses
 from harness.store import whole
 
 TOKEN = {"Authorization": "Bearer T"}
@@ -474,9 +474,7 @@ def test_a_tunnel_ends_with_its_client(forward):
     metric = 'apiserver_longrunning_requests{verb="GET",group="",version="v1",resource="pods",subresource="exec",scope="resource"} '
 
     def running():
-        address = next(line.split(" ")[2] for line in (forward.store.path / "serve" / "addresses").read_text().splitlines()
-                       if line.startswith("metrics "))
-        host, port = address.split(":")
+        host, port = addresses(forward.store)["metrics", "http"].split(":")
         with socket.create_connection((host, int(port))) as connection:
             connection.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
             text = b""

@@ -9,7 +9,7 @@ import pytest
 
 from harness import PATIENCE, eventually
 from harness.objects import pod
-from harness.serve import INITIAL, TABLE, Serve
+from harness.serve import INITIAL, TABLE, Serve, addresses
 from harness.store import whole
 
 ALL, WEB = "/api/v1/pods", "/api/v1/namespaces/web/pods"
@@ -35,9 +35,7 @@ def serve(shared):
 
 
 def metrics(serve):
-    address = next(line.split(" ")[2] for line in (serve.store.path / "serve" / "addresses").read_text().splitlines()
-                   if line.startswith("metrics http "))
-    connection = http.client.HTTPConnection(address, timeout=20 * PATIENCE)
+    connection = http.client.HTTPConnection(addresses(serve.store)["metrics", "http"], timeout=20 * PATIENCE)
     connection.request("GET", "/metrics")
     lines = connection.getresponse().read().decode().splitlines()
     connection.close()

@@ -13,7 +13,7 @@ from harness import eventually
 from harness.api_server import ApiServer
 from harness.objects import pod
 from harness.process import program
-from harness.serve import Client, Serve
+from harness.serve import Client, Serve, addresses
 from harness.store import whole
 from harness.tls import Authority
 
@@ -81,8 +81,7 @@ class Reviewed:
         return {"allowed": right in self.rights or of_one in self.rights or "resourceAttributes" not in spec}
 
     def client(self, certificate=None):
-        address = next(line.split(" ")[2] for line in (self.store.path / "serve" / "addresses").read_text().splitlines()
-                       if line.startswith("api https "))
+        address = addresses(self.store)["api", "https"]
         context = ssl.create_default_context(cafile=self.store.path / "serve" / "ca.crt")
         if certificate:
             context.load_cert_chain(*certificate)

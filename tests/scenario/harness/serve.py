@@ -15,6 +15,12 @@ METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v
 INITIAL = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
 
 
+def addresses(store):
+    """The addresses of STORE's kinf-serve: {("api", "https"): "127.0.0.1:PORT"}, with unix, and of metrics with http."""
+    lines = (store.path / "serve" / "addresses").read_text().splitlines()
+    return {tuple(line.split(" ")[:2]): line.split(" ")[2] for line in lines}
+
+
 def unix(path):
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(20 * PATIENCE)
@@ -124,8 +130,7 @@ class Serve:
 
     @property
     def socket(self):
-        lines = (self.store.path / "serve" / "addresses").read_text().splitlines()
-        return next(line.split(" ")[2] for line in lines if line.startswith("api unix "))
+        return addresses(self.store)["api", "unix"]
 
     def start(self, env=None):
         self.starts += 1
