@@ -3,7 +3,6 @@
 The requests are for /livez, independent of objects."""
 
 import base64
-import functools
 import json
 import os
 import re
@@ -16,6 +15,7 @@ import pytest
 
 from harness import PATIENCE, eventually
 from harness.process import program
+from harness.serve import addresses
 from harness.tls import Authority
 
 
@@ -27,9 +27,7 @@ class Server:
         self.directory = store.path / "serve"
 
     def addresses(self):
-        """{(kind, scheme): address} of the running server."""
-        lines = (self.directory / "addresses").read_text().splitlines()
-        return {tuple(line.split(" ")[:2]): line.split(" ")[2] for line in lines}
+        return addresses(self.store)
 
     @property
     def socket(self):
@@ -144,23 +142,6 @@ def test_certificate_names_the_loopback_addresses_and_this_machine(server):
 def test_keys_are_for_the_owner_only(server):
     for name in ("ca.key", "server.key"):
         assert (server.directory / name).stat().st_mode & 0o777 == 0o600
-
-
-def test_not_ready_before_anything_is_watched(workspace):
-    simulator = workspace.simulator("--pods", "1")
-    store = workspace.store(simulator=simulator)
-    simulator.down()
-    store.configure("pods", serve={"auth": "open"}, backoff={"min": "10ms", "max": "20ms"}).daemons()
-    eventually(lambda: (store.path / "index" / "CURRENT").exists())
-    start(store)
-    server = Server(store)
-    ask = functools.partial(server.curl, "--unix-socket", server.socket)
-    assert ask("http://localhost/livez").startswith("HTTP/1.1 200")
-    ready = ask("http://localhost/readyz")
-    assert ready.startswith("HTTP/1.1 500") and "[-]feeds failed: nothing is watched yet" in ready, ready
-    simulator.up()
-    store.wait_synced("pods")
-    eventually(lambda: ask("http://localhost/readyz").startswith("HTTP/1.1 200"))
 
 
 def test_s95_pipelined_requests_are_answered_in_order(server):

@@ -605,50 +605,38 @@ Test(serve_auth, impersonation_is_refused_where_nobody_can_decide_on_it)
 		AUTH_ALLOWED);
 }
 
-Test(serve_auth, open_is_for_local_programs_and_not_for_secrets)
-{
-	static const struct exchange_peer here = {.loopback = true, .common_name = ""};
-	static const char *const origin[] = {"origin", "https://evil.example", NULL};
-	struct auth_attributes secrets = list_pods;
-
-	secrets.resource = "secrets";
-	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost:6445"), NULL)
-			     .answer,
-		AUTH_ALLOWED);
-	cr_assert_eq(
-		decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("[::1]:6445"), NULL).answer,
-		AUTH_ALLOWED);
-	cr_assert_eq(
-		decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("evil.example"), NULL).answer,
-		AUTH_DENIED);
-	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost.evil"), NULL)
-			     .answer,
-		AUTH_DENIED);
-	cr_assert_eq(
-		decide(CONFIG_AUTH_OPEN, &list_pods, &here, BYTES_LIT("localhost"), origin).answer,
-		AUTH_DENIED);
-	cr_assert_eq(decide(CONFIG_AUTH_OPEN, &secrets, &here, BYTES_LIT("localhost"), NULL).answer,
-		AUTH_DENIED);
-}
-
-Test(serve_auth, open_knows_its_own_origin_from_that_of_a_web_page)
+Test(serve_auth, open_is_for_local_programs_and_not_for_web_pages_and_secrets)
 {
 	static const struct exchange_peer here = {.loopback = true, .common_name = ""};
 	static const struct {
-		const char *origin;
+		const char *host, *origin, *resource;
 		enum auth_answer expected;
-	} cases[] = {{"https://localhost:6445", AUTH_ALLOWED}, /* fabric8's client */
-		{"https://localhost:6446", AUTH_DENIED}, {"https://localhost", AUTH_DENIED},
-		{"http://localhost:6445", AUTH_DENIED}, {"https://127.0.0.1:6445", AUTH_DENIED},
-		{"localhost:6445", AUTH_DENIED}, {"null", AUTH_DENIED}, {"", AUTH_DENIED},
-		{"https://", AUTH_DENIED}, {"https://localhost:64450", AUTH_DENIED}};
+	} cases[] = {{"localhost:6445", NULL, "pods", AUTH_ALLOWED},
+		{"[::1]:6445", NULL, "pods", AUTH_ALLOWED},
+		{"evil.example", NULL, "pods", AUTH_DENIED},
+		{"localhost.evil", NULL, "pods", AUTH_DENIED},
+		{"localhost", NULL, "secrets", AUTH_DENIED},
+		{"localhost", "https://evil.example", "pods", AUTH_DENIED},
+		/* fabric8's client */
+		{"localhost:6445", "https://localhost:6445", "pods", AUTH_ALLOWED},
+		{"localhost:6445", "https://localhost:6446", "pods", AUTH_DENIED},
+		{"localhost:6445", "https://localhost", "pods", AUTH_DENIED},
+		{"localhost:6445", "http://localhost:6445", "pods", AUTH_DENIED},
+		{"localhost:6445", "https://127.0.0.1:6445", "pods", AUTH_DENIED},
+		{"localhost:6445", "localhost:6445", "pods", AUTH_DENIED},
+		{"localhost:6445", "null", "pods", AUTH_DENIED},
+		{"localhost:6445", "", "pods", AUTH_DENIED},
+		{"localhost:6445", "https://", "pods", AUTH_DENIED},
+		{"localhost:6445", "https://localhost:64450", "pods", AUTH_DENIED}};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const char *headers[] = {"origin", cases[i].origin, NULL};
+		struct auth_attributes asked = list_pods;
 
-		cr_expect_eq(decide(CONFIG_AUTH_OPEN, &list_pods, &here,
-				     BYTES_LIT("localhost:6445"), headers)
+		asked.resource = cases[i].resource;
+		cr_expect_eq(decide(CONFIG_AUTH_OPEN, &asked, &here, bytes_str(cases[i].host),
+				     cases[i].origin ? headers : NULL)
 				     .answer,
-			cases[i].expected, "%s", cases[i].origin);
+			cases[i].expected, "%zu", i);
 	}
 }

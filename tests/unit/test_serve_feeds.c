@@ -380,55 +380,35 @@ static const char pod[] = "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":
 			  "\"apiVersion\":\"x/v1\"}],"
 			  "\"resourceVersion\":\"5\"},\"spec\":{\"n\":1.0,\"e\":[],\"o\":{}}}";
 
-static const char *written(int (*write)(struct bytes body, struct buf *out))
-{
-	static struct buf out;
-	CLEANUP(buf_release) struct buf body = body_of(pod);
-
-	buf_reset(&out);
-	OK(write(buf_bytes(&body), &out));
-	return buf_cstr(&out);
-}
-
-static int write_whole(struct bytes body, struct buf *out)
-{
-	return api_object_write(body, false, BYTES_NONE, out);
-}
-
-static int write_item(struct bytes body, struct buf *out)
-{
-	return api_object_write(body, true, BYTES_NONE, out);
-}
-
-static int write_stamped(struct bytes body, struct buf *out)
-{
-	return api_object_write(body, false, BYTES_LIT("77"), out);
-}
-
-static int write_metadata(struct bytes body, struct buf *out)
-{
-	return api_object_write_metadata(body, "v1", BYTES_NONE, out);
-}
-
 Test(serve_feeds, objects_keep_their_keys_and_numbers)
 {
-	cr_expect_str_eq(written(write_whole), pod);
-	cr_expect_str_eq(written(write_item),
-		"{\"metadata\":{\"labels\":{\"z\":\"1\",\"a\":\"\\u003c\"},"
-		"\"name\":\"p\",\"ownerReferences\":[{\"uid\":\"u\",\"kind\":\"K\",\"apiVersion\":"
-		"\"x/v1\"}],\"resourceVersion\":\"5\"},\"spec\":{\"n\":1.0,\"e\":[],\"o\":{}}}");
-	cr_expect_str_eq(written(write_stamped),
-		"{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":"
-		"{\"labels\":{\"z\":\"1\",\"a\":\"\\u003c\"},\"name\":\"p\",\"ownerReferences\":[{"
-		"\"uid\":\"u\",\"kind\":\"K\",\"apiVersion\":\"x/"
-		"v1\"}],\"resourceVersion\":\"77\"},"
-		"\"spec\":{\"n\":1.0,\"e\":[],\"o\":{}}}");
-	cr_expect_str_eq(written(write_metadata),
-		"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":"
-		"\"meta.k8s.io/"
-		"v1\",\"metadata\":{\"labels\":{\"z\":\"1\",\"a\":\"\\u003c\"},\"name\":\"p\","
-		"\"ownerReferences\":[{\"uid\":\"u\",\"kind\":\"K\",\"apiVersion\":\"x/v1\"}],"
-		"\"resourceVersion\":\"5\"}}");
+#define LABELS_TO_OWNER \
+	"\"metadata\":{\"labels\":{\"z\":\"1\",\"a\":\"\\u003c\"},\"name\":\"p\"," \
+	"\"ownerReferences\":[{\"uid\":\"u\",\"kind\":\"K\",\"apiVersion\":\"x/v1\"}],"
+	static const struct {
+		bool metadata, omit_type;
+		const char *rv, *wanted;
+	} cases[] = {{false, false, "", pod},
+		{false, true, "",
+			"{" LABELS_TO_OWNER
+			"\"resourceVersion\":\"5\"},\"spec\":{\"n\":1.0,\"e\":[],\"o\":{}}}"},
+		{false, false, "77",
+			"{\"kind\":\"Pod\",\"apiVersion\":\"v1\"," LABELS_TO_OWNER
+			"\"resourceVersion\":\"77\"},\"spec\":{\"n\":1.0,\"e\":[],\"o\":{}}}"},
+		{true, false, "",
+			"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/"
+			"v1\"," LABELS_TO_OWNER "\"resourceVersion\":\"5\"}}"}};
+	CLEANUP(buf_release) struct buf body = body_of(pod), out = BUF_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct bytes rv = bytes_str(cases[i].rv);
+
+		buf_reset(&out);
+		OK(cases[i].metadata
+				? api_object_write_metadata(buf_bytes(&body), "v1", rv, &out)
+				: api_object_write(buf_bytes(&body), cases[i].omit_type, rv, &out));
+		cr_expect_str_eq(buf_cstr(&out), cases[i].wanted);
+	}
 }
 
 Test(serve_feeds, indented_json_in_pieces) /* S83 */

@@ -214,32 +214,6 @@ Test(serve_request, s30_s64_bad_options_are_refused_in_the_words_of_the_api_serv
 	options_are("sendInitialEvents=true", true, 422, NULL);
 }
 
-Test(serve_request, a_watch_without_a_version_begins_with_the_objects) /* 3.2 */
-{
-	static const struct {
-		const char *query;
-		bool initial;
-	} cases[] = {{"watch=1", true}, {"watch=1&resourceVersion=0", true},
-		{"watch=1&resourceVersion=5", false},
-		{"watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan", false},
-		{"watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion="
-		 "5",
-			true}};
-	struct api_options options;
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		cr_assert_eq(parse(cases[i].query, &options), 0);
-		cr_assert_eq(api_options_validate(&options, true, &status), 0);
-		cr_expect_eq(options.send_initial, cases[i].initial, "%s", cases[i].query);
-		api_options_release(&options);
-	}
-	cr_assert_eq(parse("resourceVersion=0", &options), 0);
-	cr_assert_eq(api_options_validate(&options, true, &status), 0);
-	cr_expect(options.send_initial, "a watch by its path");
-	cr_expect(!api_options_marks_end(&options));
-	api_options_release(&options);
-}
-
 /* ---- Accept ------------------------------------------------------------- */
 
 static void accept_is(const char *header, enum api_form form, const char *version)
@@ -514,37 +488,4 @@ Test(serve_request, s43_tokens) /* S43 */
 		api_token_release(&t);
 	}
 	buf_release(&out);
-}
-
-/* ---- Status ------------------------------------------------------------- */
-
-Test(serve_request, s05_s06_s09_s33_s49_status_objects) /* S05, S06, S09, S33, S49 */
-{
-	api_status_release(&status);
-	api_status_no_object(&status, "", "pods", "nope");
-	cr_expect_str_eq(text(&status),
-		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
-		"\"status\":\"Failure\",\"message\":\"pods \\\"nope\\\" not found\",\"reason\":"
-		"\"NotFound\",\"details\":{\"name\":\"nope\",\"kind\":\"pods\"},\"code\":404}");
-	api_status_no_object(&status, "apps", "deployments", "x");
-	cr_expect_str_eq(buf_cstr(&status.message), "deployments.apps \"x\" not found");
-	api_status_unknown_path(&status);
-	cr_expect_str_eq(text(&status),
-		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
-		"\"status\":\"Failure\",\"message\":\"the server could not find the requested "
-		"resource\",\"reason\":\"NotFound\",\"details\":{},\"code\":404}");
-	api_status_too_large(&status, "99999999", "252");
-	cr_expect_str_eq(text(&status),
-		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
-		"\"status\":\"Failure\",\"message\":\"Timeout: Too large resource version: "
-		"99999999, current: "
-		"252\",\"reason\":\"Timeout\",\"details\":{\"causes\":[{\"reason\":"
-		"\"ResourceVersionTooLarge\",\"message\":\"Too large resource version\"}],"
-		"\"retryAfterSeconds\":1},\"code\":504}");
-	api_status_expired(&status, "too old resource version: %s (%s)", "100", "279");
-	cr_expect_str_eq(text(&status),
-		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
-		"\"status\":\"Failure\",\"message\":\"too old resource version: 100 (279)\","
-		"\"reason\":\"Expired\",\"code\":410}");
-	api_status_release(&status);
 }
