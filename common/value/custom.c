@@ -7,22 +7,26 @@
 #include "common/err.h"
 #include "common/value/value.h"
 
-static const char *const custom_builtin_groups[] = {"", "admissionregistration.k8s.io",
-	"apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "authentication.k8s.io",
-	"authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io",
-	"coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "flowcontrol.apiserver.k8s.io",
-	"internal.apiserver.k8s.io", "lifecycle.k8s.io", "networking.k8s.io", "node.k8s.io",
-	"policy", "rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io",
-	"storage.k8s.io", "storagemigration.k8s.io"};
+static const char *const custom_builtin_groups[] = {"", "apiregistration.k8s.io", "apps",
+	"events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch",
+	"certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
+	"storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io",
+	"scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io",
+	"resource.k8s.io", "flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io",
+	"storagemigration.k8s.io", "lifecycle.k8s.io"};
+
+unsigned custom_group_rank(const char *group)
+{
+	unsigned n = ARRAY_SIZE(custom_builtin_groups), i = 0;
+
+	while (i < n && strcmp(custom_builtin_groups[i], group) != 0)
+		i++;
+	return i;
+}
 
 bool custom_is_builtin_group(const char *group)
 {
-	size_t n = ARRAY_SIZE(custom_builtin_groups);
-
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(custom_builtin_groups[i], group) == 0)
-			return true;
-	return false;
+	return custom_group_rank(group) < ARRAY_SIZE(custom_builtin_groups);
 }
 
 /* Reads "v2", "v1beta3". Returns false if it is no such version. */

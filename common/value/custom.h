@@ -10,6 +10,9 @@
 
 /* Returns true if the API server defines the kinds of GROUP ("": the core group). */
 bool custom_is_builtin_group(const char *group);
+/* Returns the API server's rank of the group, for short names: its own groups first, all others
+ * last. */
+unsigned custom_group_rank(const char *group);
 
 /* Compares versions of a group in the API server's order: v2, v1, v2beta1, v1beta2, v1alpha1,
  * others. */

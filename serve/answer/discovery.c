@@ -13,7 +13,6 @@
 #include "common/hash.h"
 #include "common/value/custom.h"
 #include "common/value/json.h"
-#include "serve/api/api_kinds.h"
 #include "store/env/home.h"
 #include "store/env/text_file.h"
 
@@ -42,7 +41,7 @@ struct served {
 static int discovery_compare(const void *a, const void *b)
 {
 	const struct served_resource *x = a, *y = b;
-	unsigned rank_x = api_kind_group_rank(x->group), rank_y = api_kind_group_rank(y->group);
+	unsigned rank_x = custom_group_rank(x->group), rank_y = custom_group_rank(y->group);
 	int r = rank_x != rank_y ? (rank_x > rank_y) - (rank_x < rank_y)
 				 : strcmp(x->group, y->group);
 

@@ -86,22 +86,6 @@ int api_kind_check_fields(const struct api_kind_name *name, const char *selectab
 	return 0;
 }
 
-unsigned api_kind_group_rank(const char *group)
-{
-	static const char *const groups[] = {"", "apiregistration.k8s.io", "apps", "events.k8s.io",
-		"authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch",
-		"certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
-		"storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io",
-		"scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io",
-		"resource.k8s.io", "flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io",
-		"storagemigration.k8s.io", "lifecycle.k8s.io"};
-	unsigned n = ARRAY_SIZE(groups), i = 0;
-
-	while (i < n && strcmp(groups[i], group) != 0)
-		i++;
-	return i;
-}
-
 static bool api_kind_has(const struct value *version, const char *flag)
 {
 	struct value found;

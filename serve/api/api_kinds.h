@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The API server's compiled-in facts: its own groups, the field labels of each kind
- * (docs/protocol.md 10.3), and its words about deprecated versions. All other kinds are custom
- * resources: items of their lists keep kind and apiVersion.
+ * The API server's compiled-in facts: the field labels of each kind (docs/protocol.md 10.3), and
+ * its words about deprecated versions. All other kinds are custom resources: items of their lists
+ * keep kind and apiVersion.
  */
 #ifndef SERVE_API_API_KINDS_H
 #define SERVE_API_API_KINDS_H
@@ -19,10 +19,6 @@ struct api_kind_name {
  * blanks. Returns: 0; 400. */
 int api_kind_check_fields(const struct api_kind_name *name, const char *selectable,
 	const struct selector *fields, struct api_status *status);
-
-/* Returns the API server's rank of the group, for short names: its own groups first, all others
- * last. */
-unsigned api_kind_group_rank(const char *group);
 
 /* Appends the warning about VERSION from the body of its CustomResourceDefinition; nothing if it is
  * not deprecated. Returns: 0; ERR_CORRUPT; the error of OUT. */

@@ -383,14 +383,13 @@ Test(serve_request, bookmarks_have_the_zero_values_of_their_kind)
 
 Test(serve_request, groups_and_versions_have_the_api_servers_order)
 {
-	cr_expect_lt(api_kind_group_rank(""), api_kind_group_rank("apps"));
+	cr_expect_lt(custom_group_rank(""), custom_group_rank("apps"));
+	cr_expect_lt(custom_group_rank("apps"), custom_group_rank("admissionregistration.k8s.io"));
+	cr_expect_eq(custom_group_rank("a.example.com"), custom_group_rank("b.example.com"));
+	cr_expect_lt(custom_group_rank("flowcontrol.apiserver.k8s.io"),
+		custom_group_rank("storagemigration.k8s.io"));
 	cr_expect_lt(
-		api_kind_group_rank("apps"), api_kind_group_rank("admissionregistration.k8s.io"));
-	cr_expect_eq(api_kind_group_rank("a.example.com"), api_kind_group_rank("b.example.com"));
-	cr_expect_lt(api_kind_group_rank("flowcontrol.apiserver.k8s.io"),
-		api_kind_group_rank("storagemigration.k8s.io"));
-	cr_expect_lt(api_kind_group_rank("storagemigration.k8s.io"),
-		api_kind_group_rank("a.example.com"));
+		custom_group_rank("storagemigration.k8s.io"), custom_group_rank("a.example.com"));
 	static const char *const order[] = {
 		"v10", "v2", "v1", "v3beta1", "v1beta2", "v1beta1", "v2alpha1", "foo", "v1x"};
 
