@@ -388,19 +388,6 @@ Test(serve_auth, silent_server_leaves_what_was_allowed)
 		answer = decide_self(&list_pods, "Bearer abc").answer;
 }
 
-Test(serve_auth, silent_server_leaves_a_right_to_one_name)
-{
-	struct auth_attributes get = list_pods;
-
-	open_auth(1);
-	get.name = "a";
-	review("{\"allowed\":false}");
-	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_DENIED);
-	serve_failures();
-	cr_assert_eq(decide_self(&get, "Bearer abc").answer, AUTH_UNAVAILABLE,
-		"a denial is not forgotten into a right");
-}
-
 struct implication {
 	const char *verb, *resource, *namespace_, *name, *labels, *fields;
 };
