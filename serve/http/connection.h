@@ -151,7 +151,6 @@ struct http_connection {
 	struct exchange_peer peer;
 	gid_t *groups; /* of the peer */
 	struct stream *streams;
-	size_t n_streams;
 	size_t heads; /* bytes of the heads of all streams */
 	struct buf in;
 	struct buf out;

@@ -56,7 +56,6 @@ struct stream *stream_new(struct http_connection *c, struct bytes text, size_t n
 	s->x.began_ns = s->progress_ns = c->worker->now_ns;
 	s->source.size = -1;
 	CHAIN_ADD(&c->streams, s);
-	c->n_streams++;
 	s->text_size = text.size;
 	c->heads += text.size;
 	c->worker->heads += text.size;
@@ -112,7 +111,6 @@ void stream_end(struct stream *s, enum exchange_end why)
 	if (asked)
 		stream_report(s, why);
 	CHAIN_REMOVE(s);
-	c->n_streams--;
 	c->heads -= s->text_size;
 	c->worker->heads -= s->text_size;
 	buf_release(&s->answer);
