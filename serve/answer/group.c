@@ -215,10 +215,9 @@ int answer_frame(struct answer_request *request, struct answer_group *group, uin
 /* ---- hooks --------------------------------------------------------------- */
 
 enum group_hook_kind {
-	HOOK_KEY, /* one object */
+	HOOK_KEY, /* of one object, or a namespace with its slash */
 	HOOK_FIELD,
 	HOOK_LABEL,
-	HOOK_NAMESPACE,
 };
 
 /* A thing of which groups of a feed ask one value. */
@@ -323,17 +322,14 @@ static int group_choose_hook(struct answer_group *group, const struct answer_req
 	bool has_name = key.size && ((const char *)key.data)[key.size - 1] != '/';
 	int r;
 
-	if (has_name) {
-		value = key;
-		r = group_hook(feed, HOOK_KEY, BYTES_NONE, &group->hook);
-	} else if (field || label) {
+	if (!has_name && (field || label)) {
 		const struct selector_requirement *one = field ? field : label;
 
 		value = one->values[0];
 		r = group_hook(feed, field ? HOOK_FIELD : HOOK_LABEL, one->key, &group->hook);
 	} else if (key.size) {
-		value = BYTES(key.data, key.size - 1);
-		r = group_hook(feed, HOOK_NAMESPACE, BYTES_NONE, &group->hook);
+		value = key;
+		r = group_hook(feed, HOOK_KEY, BYTES_NONE, &group->hook);
 	} else {
 		return 0;
 	}
@@ -619,20 +615,16 @@ static int group_show_hook(
 	const uint8_t *slash = memchr(key.data, '/', key.size);
 	int r = 0;
 
-	switch (walk->hook->kind) {
-	case HOOK_KEY:
-		return group_show_value(walk, key);
-	case HOOK_NAMESPACE:
-		return slash ? group_show_value(walk,
-				       BYTES(key.data, (size_t)(slash - (const uint8_t *)key.data)))
-			     : 0;
-	default:
-		if (record->body.size)
-			r = group_show_body(walk, record->body);
-		if (r == 0 && old)
-			r = group_show_body(walk, old->body);
-		return r;
+	if (walk->hook->kind == HOOK_KEY) {
+		r = group_show_value(walk, key);
+		key.size = slash ? (size_t)(slash + 1 - (const uint8_t *)key.data) : 0;
+		return r == 0 && slash ? group_show_value(walk, key) : r;
 	}
+	if (record->body.size)
+		r = group_show_body(walk, record->body);
+	if (r == 0 && old)
+		r = group_show_body(walk, old->body);
+	return r;
 }
 
 static void group_wake_all(struct group_feed *feed, uint64_t seq)
