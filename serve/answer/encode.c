@@ -145,12 +145,16 @@ int answer_form_init(struct answer_request *request)
 	r = api_options_include(&request->options, &request->status);
 	if (r == 0 && !is_builtin)
 		r = answer_custom(request, CUSTOM_COLUMNS, &columns);
+	if (r != 0)
+		return r;
+	catalog_lock(request->worker->answer->catalog); /* the stored columns may become others */
 	const struct printer_kind printed = {.group = bytes_str(d->group),
 		.resource = bytes_str(d->resource),
 		.columns = buf_bytes(&columns),
-		.stored = __atomic_load_n(&d->columns, __ATOMIC_ACQUIRE)};
-
-	return r == 0 ? printer_new(&printed, &request->printer) : r;
+		.stored = d->columns};
+	r = printer_new(&printed, &request->printer);
+	catalog_unlock(request->worker->answer->catalog);
+	return r;
 }
 
 /* ---- tables ------------------------------------------------------------- */

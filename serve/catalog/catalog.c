@@ -102,11 +102,6 @@ static void earlier_remember(
 
 /* ---- feeds -------------------------------------------------------------- */
 
-struct catalog_text {
-	struct catalog_text *next;
-	char text[];
-};
-
 void catalog_release(struct catalog_feed **feed)
 {
 	struct catalog_feed *f = TAKE(*feed);
@@ -118,10 +113,8 @@ void catalog_release(struct catalog_feed **feed)
 	since_release(&f->since);
 	timeline_release(&f->timeline);
 	free(f->texts);
-	for (struct catalog_text *next, *text = f->later; text; text = next) {
-		next = text->next;
-		free(text);
-	}
+	for (size_t i = 0; i < CATALOG_LATER; i++)
+		free(f->later[i]);
 	free(f);
 }
 
@@ -148,33 +141,25 @@ static int catalog_copy_definition(
 	return 0;
 }
 
-/* Replaces a text of the definition. Workers read it meanwhile, so the old one stays. */
-static int catalog_replace_text(struct catalog_feed *feed, const char **text, const char *value)
-{
-	size_t size = strlen(value) + 1;
-
-	if (strcmp(*text, value) == 0)
-		return 0;
-	struct catalog_text *later = malloc(sizeof(*later) + size);
-	if (!later)
-		return err_set(-ENOMEM, "feed '%s'", feed->definition.name);
-	memcpy(later->text, value, size);
-	later->next = feed->later;
-	feed->later = later;
-	__atomic_store_n(text, later->text, __ATOMIC_RELEASE);
-	return 0;
-}
-
 /* Takes what may change in the definition of a known feed. */
 static int catalog_refresh_definition(
 	struct catalog_feed *feed, const struct feed_definition *definition)
 {
 	struct feed_definition *d = &feed->definition;
-	int r = catalog_replace_text(feed, &d->aliases, definition->aliases);
+	const char **const texts[CATALOG_LATER] = {&d->aliases, &d->categories, &d->columns};
+	const char *const values[CATALOG_LATER] = {
+		definition->aliases, definition->categories, definition->columns};
 
-	if (r == 0)
-		r = catalog_replace_text(feed, &d->categories, definition->categories);
-	return r < 0 ? r : catalog_replace_text(feed, &d->columns, definition->columns);
+	for (size_t i = 0; i < CATALOG_LATER; i++) {
+		if (strcmp(*texts[i], values[i]) == 0)
+			continue;
+		char *copy = strdup(values[i]);
+		if (!copy)
+			return err_set(-ENOMEM, "feed '%s'", d->name);
+		free(feed->later[i]);
+		*texts[i] = feed->later[i] = copy;
+	}
+	return 0;
 }
 
 static struct catalog_feed *catalog_by_id(const struct catalog *c, uint32_t id)

@@ -25,14 +25,17 @@
 
 struct catalog;
 
+#define CATALOG_LATER 3
+
 /* A feed of one journal. Its timeline, age and state are read under catalog_lock(). */
 struct catalog_feed {
 	unsigned references; /* atomic */
 	uint32_t id;
-	/* Constant, and so is the coverage; but aliases and columns may become other texts. */
+	/* Constant, and so is the coverage; but aliases, categories and columns may become other
+	 * texts: they are read under catalog_lock(). */
 	struct feed_definition definition;
 	char *texts;
-	struct catalog_text *later; /* texts that came later; each lives as long as the feed */
+	char *later[CATALOG_LATER]; /* those that came later */
 	struct coverage coverage;
 	struct timeline timeline;
 	uint64_t shown;  /* the feeder's: the newest visible entry */
