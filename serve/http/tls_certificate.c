@@ -86,19 +86,15 @@ static int identity_replace_file(int directory_fd, const char *name, BIO *memory
 static int identity_write(int directory_fd, const char *certificate, const char *key,
 	const struct tls_identity *identity)
 {
-	BIO *memory = BIO_new(BIO_s_secmem());
-	int r = memory && PEM_write_bio_PKCS8PrivateKey(
-				  memory, identity->key, NULL, NULL, 0, NULL, NULL)
-			? identity_replace_file(directory_fd, key, memory, 0600)
-			: tls_fail("writing '%s'", key);
+	BIO *secret = BIO_new(BIO_s_secmem()), *memory = BIO_new(BIO_s_mem());
+	bool made = secret && memory && PEM_write_bio_X509(memory, identity->certificate) &&
+		    PEM_write_bio_PKCS8PrivateKey(secret, identity->key, NULL, NULL, 0, NULL, NULL);
+	int r = made ? identity_replace_file(directory_fd, key, secret, 0600)
+		     : tls_fail("writing '%s'", key);
 
-	BIO_free(memory);
-	if (r < 0)
-		return r;
-	memory = BIO_new(BIO_s_mem());
-	r = memory && PEM_write_bio_X509(memory, identity->certificate)
-		    ? identity_replace_file(directory_fd, certificate, memory, 0644)
-		    : tls_fail("writing '%s'", certificate);
+	if (r == 0)
+		r = identity_replace_file(directory_fd, certificate, memory, 0644);
+	BIO_free(secret);
 	BIO_free(memory);
 	return r;
 }

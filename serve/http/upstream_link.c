@@ -43,8 +43,9 @@ struct upstream_links {
 	int runtime_fd, epoll;
 	CURLM *multi;
 	struct upstream_server server;
-	/* The newest first. A spare one is being opened for a request that got another one. */
-	struct upstream_link *used, *spare, *idle, *closed;
+	/* The newest first. A used one without `ready` is being opened for a request that got
+	 * another one. */
+	struct upstream_link *used, *idle, *closed;
 	unsigned n_idle;
 	bool running;
 	struct serve_timer timer; /* of libcurl */
@@ -98,7 +99,7 @@ static struct upstream_link *link_waiting(const struct upstream_links *links)
 	struct upstream_link *oldest = NULL;
 
 	for (struct upstream_link *link = links->used; link; link = link->next)
-		if (link->state == UPSTREAM_CONNECTING && !link->fresh)
+		if (link->state == UPSTREAM_CONNECTING && !link->fresh && link->ready)
 			oldest = link;
 	return oldest;
 }
@@ -115,9 +116,7 @@ static void link_hand_over(struct upstream_link *link, struct upstream_link *wai
 	*link->holder = link;
 	CHAIN_ADD(&links->used, link);
 	(void)link_watch(link, EPOLL_CTL_MOD, link->fd); /* it can be written: ready() is called */
-	CHAIN_REMOVE(waiting);
 	waiting->ready = NULL;
-	CHAIN_ADD(&links->spare, waiting);
 }
 
 /* Finds a use for the open LINK, off all lists: the oldest request that waits, or a later one. A
@@ -446,8 +445,8 @@ void upstream_links_free(struct upstream_links **links)
 
 	if (!l)
 		return;
-	REQUIRE(!l->used);
-	for (struct upstream_link *link; (link = l->spare);) {
+	for (struct upstream_link *link; (link = l->used);) {
+		REQUIRE(!link->ready);
 		CHAIN_REMOVE(link);
 		link_discard(link);
 	}
