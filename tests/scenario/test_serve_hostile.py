@@ -16,12 +16,11 @@ import time
 import pytest
 
 from harness import PATIENCE, eventually
+from harness.http2 import (CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PREFACE, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame,
+                           literal)
 from harness.process import program
 from test_serve_transport import REQUEST, metric, read_all, read_answer, running, serve
 
-DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
-END_STREAM, END_HEADERS = 1, 4
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 INTERNAL_ERROR, STREAM_CLOSED, REFUSED_STREAM, CANCEL, ENHANCE_YOUR_CALM = 2, 5, 7, 8, 11
 GROWTH = 320 << 20  # the sanitizer keeps up to 256 MiB of freed memory
 
@@ -29,19 +28,6 @@ GROWTH = 320 << 20  # the sanitizer keeps up to 256 MiB of freed memory
 @pytest.fixture(scope="module")
 def server(shared):
     return serve(shared, pods=50)
-
-
-def frame(kind, flags, stream, payload=b""):
-    return struct.pack("!I", len(payload))[1:] + bytes((kind, flags)) + struct.pack("!I", stream) + payload
-
-
-def literal(name, value):
-    """A field the receiver does not remember, without Huffman code."""
-    def text(t):
-        assert len(t) < 127 + 128
-        return bytes((len(t),)) + t if len(t) < 127 else bytes((127, len(t) - 127)) + t
-
-    return b"\x00" + text(name) + text(value)
 
 
 def request(path=b"/api/v1/pods?watch=1&resourceVersion=0", authority=b"localhost", *more):

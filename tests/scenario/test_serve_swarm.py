@@ -11,8 +11,9 @@ import time
 import pytest
 
 from harness import PATIENCE, eventually
+from harness.http2 import END_HEADERS, END_STREAM, HEADERS, frame
 from harness.process import program
-from test_serve_hostile import END_HEADERS, END_STREAM, HEADERS, connect, first_frames, frame, request
+from test_serve_hostile import connect, first_frames, request
 from test_serve_transport import REQUEST, metric, read_answer, serve, start
 
 WATCHES = 300

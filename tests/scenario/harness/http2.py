@@ -7,7 +7,27 @@ import struct
 
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 INITIAL_WINDOW = 65535  # of a connection, as the protocol has it
+
+
+def frame(kind, flags, stream, payload=b""):
+    return struct.pack(">BHBBI", len(payload) >> 16, len(payload) & 0xffff, kind, flags, stream) + payload
+
+
+def _text(data):
+    """A string literal of HPACK."""
+    if len(data) < 127:
+        return bytes([len(data)]) + data
+    size, head = len(data) - 127, b"\x7f"
+    while size > 127:
+        head, size = head + bytes([size & 127 | 128]), size >> 7
+    return head + bytes([size]) + data
+
+
+def literal(name, value):
+    """A field the receiver does not remember, without Huffman code."""
+    return b"\0" + _text(name) + _text(value)
 
 
 class _Field(ctypes.Structure):
@@ -78,7 +98,7 @@ class Http2Connection:
     def __init__(self, socket, window=INITIAL_WINDOW):
         self.socket, self.streams, self.inflater = socket, {}, _Inflater()
         self.head, self.data, self.last = b"", bytearray(), -1
-        socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _frame(SETTINGS, 0, 0, struct.pack(">HIHI", 2, 0, 4, window)))
+        socket.sendall(PREFACE + frame(SETTINGS, 0, 0, struct.pack(">HIHI", 2, 0, 4, window)))
         if window > INITIAL_WINDOW:
             self.open(0, window - INITIAL_WINDOW)
 
@@ -86,16 +106,16 @@ class Http2Connection:
         self.socket.close()
 
     def open(self, stream, size):
-        self.socket.sendall(_frame(WINDOW_UPDATE, 0, stream, struct.pack(">I", size)))
+        self.socket.sendall(frame(WINDOW_UPDATE, 0, stream, struct.pack(">I", size)))
 
     def request(self, method, path, body=None, headers=None):
         assert not body
         fields = {":method": method, ":scheme": "https", ":authority": "localhost", ":path": path,
                   **{name.lower(): value for name, value in (headers or {}).items()}}
-        block = b"".join(b"\0" + _text(name) + _text(value) for name, value in fields.items())
+        block = b"".join(literal(name.encode(), value.encode()) for name, value in fields.items())
         self.last += 2
         self.streams[self.last] = Response(self, self.last)
-        self.socket.sendall(_frame(HEADERS, END_STREAM | END_HEADERS, self.last, block))
+        self.socket.sendall(frame(HEADERS, END_STREAM | END_HEADERS, self.last, block))
 
     def getresponse(self):
         response = self.streams[self.last]
@@ -117,9 +137,9 @@ class Http2Connection:
         payload = self._take(high << 16 | low)
         response = self.streams.get(stream)
         if kind == SETTINGS and not flags & ACK:
-            self.socket.sendall(_frame(SETTINGS, ACK, 0, b""))
+            self.socket.sendall(frame(SETTINGS, ACK, 0, b""))
         elif kind == PING and not flags & ACK:
-            self.socket.sendall(_frame(PING, ACK, 0, payload))
+            self.socket.sendall(frame(PING, ACK, 0, payload))
         elif kind in (HEADERS, CONTINUATION):
             self.head += payload
             if flags & END_HEADERS:
@@ -133,18 +153,3 @@ class Http2Connection:
         if response and kind in (DATA, HEADERS) and flags & END_STREAM:
             response.ended = True
             del self.streams[stream]
-
-
-def _frame(kind, flags, stream, payload):
-    return struct.pack(">BHBBI", len(payload) >> 16, len(payload) & 0xffff, kind, flags, stream) + payload
-
-
-def _text(text):
-    """A string literal of HPACK."""
-    data = text.encode()
-    if len(data) < 127:
-        return bytes([len(data)]) + data
-    size, head = len(data) - 127, b"\x7f"
-    while size > 127:
-        head, size = head + bytes([size & 127 | 128]), size >> 7
-    return head + bytes([size]) + data
