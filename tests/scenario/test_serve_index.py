@@ -2,14 +2,13 @@
 """Lists and first objects of watches answered by an index of the cache: the same as by a walk, and
 the metrics to tell them apart."""
 
-import http.client
 import urllib.parse
 
 import pytest
 
-from harness import PATIENCE, eventually
+from harness import eventually
 from harness.objects import pod
-from harness.serve import INITIAL, TABLE, Serve, addresses
+from harness.serve import INITIAL, TABLE, Serve, metrics
 from harness.store import whole
 
 ALL, WEB = "/api/v1/pods", "/api/v1/namespaces/web/pods"
@@ -34,16 +33,8 @@ def serve(shared):
     return Serve(store, simulator)
 
 
-def metrics(serve):
-    connection = http.client.HTTPConnection(addresses(serve.store)["metrics", "http"], timeout=20 * PATIENCE)
-    connection.request("GET", "/metrics")
-    lines = connection.getresponse().read().decode().splitlines()
-    connection.close()
-    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines) if not name.startswith("#")}
-
-
 def lists(serve, index):
-    return metrics(serve).get(f'apiserver_cache_list_total{{group="",resource="pods",index="{index}"}}', 0)
+    return metrics(serve.store).get(f'apiserver_cache_list_total{{group="",resource="pods",index="{index}"}}', 0)
 
 
 def query(**parameters):
@@ -124,7 +115,7 @@ def test_a_watch_begins_with_the_objects_of_an_index_and_goes_on(serve):
 
 def test_events_are_kept_only_until_their_watches_have_taken_them(serve):
     """Events of ended watches used to take 64 MiB for good."""
-    kept = lambda: metrics(serve)["kinf_serve_frame_bytes"]
+    kept = lambda: metrics(serve.store)["kinf_serve_frame_bytes"]
     n, rv = len(serve.ask(ALL).names), serve.ask(ALL + "?limit=1").rv
     eventually(lambda: kept() == 0)
     with serve.watch(f"{ALL}?watch=1&resourceVersion={rv}") as reader, serve.watch(f"{ALL}?watch=1&resourceVersion={rv}") as idle:
@@ -140,7 +131,7 @@ def test_events_are_kept_only_until_their_watches_have_taken_them(serve):
 
 
 def test_metrics_of_watches_and_answers(serve):
-    before = metrics(serve)
+    before = metrics(serve.store)
     feed = '{group="",resource="pods"}'
     with serve.watch(f"{ALL}?{INITIAL}&labelSelector=app%3Dapp4&allowWatchBookmarks=true") as watch, \
             serve.watch(f"{ALL}?watch=1&resourceVersion=0&labelSelector=app%3Dapp4") as other:
@@ -148,7 +139,7 @@ def test_metrics_of_watches_and_answers(serve):
         while watch.next()[0] == "ADDED":
             n += 1
         other.next(n)
-        during, events = metrics(serve), 'apiserver_watch_events_total{group="",version="v1",resource="pods"}'
+        during, events = metrics(serve.store), 'apiserver_watch_events_total{group="",version="v1",resource="pods"}'
         assert during["kinf_serve_watchers"] == 2 and during[events] - before.get(events, 0) == 2 * n
     assert serve.ask(ALL + "?resourceVersion=1&resourceVersionMatch=Exact").status == 410
-    assert metrics(serve)[f"kinf_serve_gone_total{feed}"] == before.get(f"kinf_serve_gone_total{feed}", 0) + 1
+    assert metrics(serve.store)[f"kinf_serve_gone_total{feed}"] == before.get(f"kinf_serve_gone_total{feed}", 0) + 1

@@ -21,6 +21,15 @@ def addresses(store):
     return {tuple(line.split(" ")[:2]): line.split(" ")[2] for line in lines}
 
 
+def metrics(store):
+    """The metrics of STORE's kinf-serve, {name with labels: value}."""
+    connection = http.client.HTTPConnection(addresses(store)["metrics", "http"], timeout=20 * PATIENCE)
+    connection.request("GET", "/metrics")
+    lines = connection.getresponse().read().decode().splitlines()
+    connection.close()
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines) if not name.startswith("#")}
+
+
 def unix(path):
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(20 * PATIENCE)
