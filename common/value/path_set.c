@@ -101,8 +101,8 @@ int path_set_add_keys(struct path_set *set, const char *keys, size_t *ret_number
 	struct path_set_member member = {.path = NULL};
 	int r = set->n_keys ? 0 : path_set_add_key(set, BYTES_NONE, false, &member.key);
 
-	while (r == 0 && *keys) {
-		size_t size = strcspn(keys, ".");
+	while (r == 0 && *keys && !strchr("[:|}", *keys)) {
+		size_t size = strcspn(keys, ".[:|}");
 
 		r = path_set_add_key(set, BYTES(keys, size), false, &member.key);
 		REQUIRE(r != NOT_FOUND);

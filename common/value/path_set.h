@@ -38,8 +38,8 @@ void path_set_release(struct path_set *set);
 
 int path_set_add(struct path_set *set, const struct path *path, size_t *ret_number);
 
-/* Adds the path KEYS, names without dots in them, separated by dots. The caller must keep the
- * text. Other paths of SET have no [*], or path_use_arrays_only(). */
+/* Adds the path KEYS, names without dots in them, separated by dots, up to one of "[:|}". The
+ * caller must keep the text. Other paths of SET have no [*], or path_use_arrays_only(). */
 int path_set_add_keys(struct path_set *set, const char *keys, size_t *ret_number);
 
 /* Returns: 0, ERR_CORRUPT or -ENOMEM. */

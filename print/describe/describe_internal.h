@@ -67,6 +67,12 @@ struct describe_line {
 		.line = "Annotations:\t{metadata.annotations:annotations}" \
 	}
 
+#define LINE_CONTROLLER \
+	{ \
+		.some = "Controlled By:\t{metadata.ownerReferences[controller=true].kind}/" \
+			"{metadata.ownerReferences[controller=true].name}" \
+	}
+
 struct describe_kind {
 	const char *resource; /* "deployments.apps" */
 	const struct describe_line *lines;
@@ -79,7 +85,6 @@ extern const struct describe_kind describe_kinds_pods[], describe_kinds_work[],
 /* Common lines of kinds. */
 extern const struct describe_line describe_pod_template[]; /* of a spec */
 extern const struct describe_line describe_resources[];    /* limits, requests */
-extern const struct describe_line describe_controller[];   /* its controlling owner */
 void describe_volume_source(
 	struct describe *d);           /* `here` is a volume, or the spec of a PersistentVolume */
 void describe_any(struct describe *d); /* all fields of an object without a table */

@@ -77,16 +77,12 @@ static void event_put(struct describe *d)
  * also. */
 static bool event_collect(struct describe *d, struct event_rows *rows)
 {
-	static const char *const fields[] = {"involvedObject.name={metadata.name:value},"
-					     "involvedObject.uid=[{@key}|{metadata.uid}]",
+	static const char *const fields[] = {
+		"involvedObject.name={metadata.name:value},involvedObject.uid="
+		"[{metadata.annotations[kubernetes.io/config.mirror]}|{metadata.uid}]",
 		"involvedObject.name={metadata.name:value},involvedObject.uid={metadata.name}"};
 	bool is_node = strcmp(d->object->resource, "nodes") == 0, known = true;
-	struct value mirror;
 
-	d->row.key = BYTES_NONE;
-	if (printer_find_annotation(
-		    &d->row, &d->row.object, "kubernetes.io/config.mirror", &mirror))
-		d->row.key = mirror.text;
 	for (int i = 0; known && i <= is_node; i++)
 		known = describe_each_object(
 			d, "events", "{metadata.namespace}", "", fields[i], event_add, rows);

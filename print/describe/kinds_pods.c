@@ -269,18 +269,6 @@ static const struct describe_line container_lines[] = {
 	END_OF_LINES,
 };
 
-/* Finds the status of the container NAME in the list at STATUSES. */
-static bool container_find_status(
-	struct describe *d, const char *statuses, struct bytes name, struct value *ret_status)
-{
-	struct value_iter iter = printer_items(&d->row, &d->here, statuses);
-
-	while (printer_next(&d->row, &iter, ret_status))
-		if (bytes_equal(printer_text(&d->row, ret_status, "name"), name))
-			return true;
-	return false;
-}
-
 /* The containers of the kind OF in the pod, or template, d->here. */
 static void container_list(struct describe *d)
 {
@@ -304,9 +292,12 @@ static void container_list(struct describe *d)
 	for (size_t i = 0; i < all.n; i++) {
 		struct bytes name = printer_text(&d->row, &all.items[i].value, "name");
 		struct value status;
+		char path[256];
 
+		(void)snprintf(
+			path, sizeof(path), "%s[name=%.*s]", kinds[kind].statuses, BYTES_ARG(name));
 		d->here = pod;
-		if (container_find_status(d, kinds[kind].statuses, name, &status))
+		if (describe_find(d, path, &status))
 			d->row.second = &status;
 		d->container = &all.items[i].value;
 		d->here = *d->container;
@@ -406,33 +397,15 @@ static void pod_status(struct describe *d)
 /* The status of a readiness gate's condition: d->here is the gate. */
 static void pod_gate(struct describe *d)
 {
-	struct bytes type = describe_get(d, "conditionType"), status = BYTES_LIT("<none>");
-	struct value_iter iter = printer_items(&d->row, &d->row.object, "status.conditions");
-	struct value condition;
+	struct bytes type = describe_get(d, "conditionType");
+	char path[256];
 
-	while (printer_next(&d->row, &iter, &condition))
-		if (bytes_equal(printer_text(&d->row, &condition, "type"), type)) {
-			status = printer_text(&d->row, &condition, "status");
-			break;
-		}
+	(void)snprintf(path, sizeof(path), "status.conditions[type=%.*s].status", BYTES_ARG(type));
+	struct bytes status = printer_text(&d->row, &d->row.object, path);
 	describe_indent(d, 0);
-	buf_printf(d->row.text, "%.*s \t%.*s \n", BYTES_ARG(type), BYTES_ARG(status));
+	buf_printf(d->row.text, "%.*s \t%.*s \n", BYTES_ARG(type),
+		BYTES_ARG(status.size ? status : BYTES_LIT("<none>")));
 }
-
-static void pod_controller(struct describe *d)
-{
-	struct value here = d->here;
-	struct value_iter iter = printer_items(&d->row, &here, "metadata.ownerReferences");
-
-	while (printer_next(&d->row, &iter, &d->here))
-		if (printer_is_true(&d->row, &d->here, "controller")) {
-			describe_template(d, "Controlled By:\t{kind}/{name}");
-			break;
-		}
-	d->here = here;
-}
-
-const struct describe_line describe_controller[] = {{.fn = pod_controller}, END_OF_LINES};
 
 static const struct describe_line scheduling_group_lines[] = {
 	{.line = "PodGroupName:\t{podGroupName}"},
@@ -459,7 +432,7 @@ static const struct describe_line pod_lines[] = {
 	{.unless = "status.podIPs", .line = "IPs:\t<none>"},
 	{.when = "status.podIPs", .line = "IPs:"},
 	{.each = "status.podIPs", .level = 1, .line = "IP:\t{ip}"},
-	{.fn = pod_controller},
+	LINE_CONTROLLER,
 	{.some = "NominatedNodeName:\t{status.nominatedNodeName}"},
 	{.when = "spec.resources", .line = "Resources:"},
 	{.in = "spec.resources", .level = 1, .lines = describe_resources},

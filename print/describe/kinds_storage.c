@@ -232,7 +232,7 @@ static const struct describe_line volume_lines[] = {
 	{.line = "Name:\t{metadata.name}"},
 	LINES_LABELS,
 	{.line = "Finalizers:\t{metadata.finalizers:go}"},
-	{.line = "StorageClass:\t{@:class}"},
+	{.line = "StorageClass:\t" STORAGE_CLASS},
 	{.lines = storage_status},
 	{.unless = "spec.claimRef", .line = "Claim:\t"},
 	{.when = "spec.claimRef", .line = "Claim:\t{spec.claimRef.namespace}/{spec.claimRef.name}"},
@@ -292,7 +292,7 @@ static void claim_users(struct describe *d)
 
 static const struct describe_line claim_lines[] = {
 	LINES_NAME,
-	{.line = "StorageClass:\t{@:class}"},
+	{.line = "StorageClass:\t" STORAGE_CLASS},
 	{.lines = storage_status},
 	{.line = "Volume:\t{spec.volumeName}"},
 	LINES_LABELS,

@@ -33,13 +33,7 @@ struct work_pods {
 /* Returns whether d->here is controlled by the object with the uid. */
 static bool work_is_controlled(struct describe *d, struct bytes uid)
 {
-	struct value_iter iter = printer_items(&d->row, &d->here, "metadata.ownerReferences");
-	struct value owner;
-
-	while (printer_next(&d->row, &iter, &owner))
-		if (printer_is_true(&d->row, &owner, "controller"))
-			return bytes_equal(printer_text(&d->row, &owner, "uid"), uid);
-	return false;
+	return bytes_equal(describe_get(d, "metadata.ownerReferences[controller=true].uid"), uid);
 }
 
 static void work_count_pod(struct describe *d, void *arg)
@@ -67,19 +61,12 @@ static void describe_pods_status(struct describe *d)
 
 /* ---- deployments -------------------------------------------------------- */
 
+#define REVISION "metadata.annotations[deployment.kubernetes.io/revision]"
+
 struct work_sets {
 	struct bytes uid, revision;
 	struct buf old, new;
 };
-
-static struct bytes work_revision(struct describe *d)
-{
-	struct value revision = {.text = BYTES_NONE};
-
-	(void)printer_find_annotation(
-		&d->row, &d->here, "deployment.kubernetes.io/revision", &revision);
-	return revision.text;
-}
 
 static void work_add_set(struct describe *d, void *arg)
 {
@@ -88,7 +75,7 @@ static void work_add_set(struct describe *d, void *arg)
 	if (!work_is_controlled(d, sets->uid))
 		return;
 	struct buf *text = d->row.text;
-	bool is_new = sets->revision.size && bytes_equal(work_revision(d), sets->revision);
+	bool is_new = sets->revision.size && bytes_equal(describe_get(d, REVISION), sets->revision);
 	struct buf *out = is_new ? &sets->new : &sets->old;
 
 	d->row.text = out;
@@ -102,7 +89,7 @@ static void work_add_set(struct describe *d, void *arg)
 static void work_replica_sets(struct describe *d)
 {
 	struct work_sets sets = {
-		.uid = describe_get(d, "metadata.uid"), .revision = work_revision(d)};
+		.uid = describe_get(d, "metadata.uid"), .revision = describe_get(d, REVISION)};
 
 	if (describe_each_object(d, "replicasets.apps", "{metadata.namespace}",
 		    "[{spec.selector:selector}|<none>]", "", work_add_set, &sets) &&
@@ -142,7 +129,7 @@ static const struct describe_line replica_set_lines[] = {
 	LINES_NAME,
 	{.line = "Selector:\t{spec.selector:selector}"},
 	LINES_LABELS,
-	{.lines = describe_controller},
+	LINE_CONTROLLER,
 	{.line = "Replicas:\t{status.replicas|0} current / {spec.replicas|1} desired"},
 	{.fn = describe_pods_status},
 	TEMPLATE,
@@ -170,7 +157,7 @@ static const struct describe_line daemon_set_lines[] = {
 
 static const struct describe_line stateful_set_claim[] = {
 	{.level = 1, .line = "Name:\t{metadata.name}"},
-	{.level = 1, .line = "StorageClass:\t{@:class}"},
+	{.level = 1, .line = "StorageClass:\t" STORAGE_CLASS},
 	{.line = "  Labels:\t{metadata.labels:labels}"},
 	{.line = "  Annotations:\t{metadata.annotations:labels}"}, /* as kubectl's */
 	{.level = 1, .line = "Capacity:\t{spec.resources.requests.storage|<default>}"},
@@ -243,7 +230,7 @@ static const struct describe_line job_lines[] = {
 	LINES_NAME,
 	{.line = "Selector:\t{spec.selector:selector}"},
 	LINES_LABELS,
-	{.lines = describe_controller},
+	LINE_CONTROLLER,
 	{.some = "Parallelism:\t{spec.parallelism}"},
 	{.line = "Completions:\t{spec.completions|<unset>}"},
 	{.some = "Completion Mode:\t{spec.completionMode}"},

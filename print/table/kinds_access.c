@@ -46,26 +46,16 @@ static enum printer_cell_type request_duration(struct printer_row *row)
 	return printer_put(row, age);
 }
 
-static enum printer_cell_type request_condition(struct printer_row *row)
-{
-	struct value condition;
-	bool denied = printer_condition(row, "status.conditions", "Denied", &condition);
-	bool approved = printer_condition(row, "status.conditions", "Approved", &condition);
-	bool failed = printer_condition(row, "status.conditions", "Failed", &condition);
-
-	(void)printer_put(row, denied ? "Denied" : approved ? "Approved" : "Pending");
-	(void)printer_put(row, failed ? ",Failed" : "");
-	return printer_put(
-		row, printer_text(row, &row->object, "status.certificate").size ? ",Issued" : "");
-}
-
 static const struct printer_cell_row request_cells[] = {
 	CELL_NAME,
 	CELL_AGE,
 	CELL_TEXT("SignerName", "spec.signerName", "<none>"),
 	CELL_TEXT("Requestor", "spec.username", NULL),
 	CELL_FUNCTION("RequestedDuration", "string", 0, request_duration),
-	CELL_FUNCTION("Condition", "string", 0, request_condition),
+	CELL_WORDS("Condition",
+		"[{status.conditions[type=Denied].type}|"
+		"{status.conditions[type=Approved].type}|Pending]"
+		"[,{status.conditions[type=Failed].type}][{status.certificate:if},Issued]"),
 };
 
 static const struct printer_cell_row bundle_cells[] = {
@@ -73,32 +63,16 @@ static const struct printer_cell_row bundle_cells[] = {
 	CELL_TEXT("SignerName", "spec.signerName", "<none>"),
 };
 
-static enum printer_cell_type podrequest_state(struct printer_row *row)
-{
-	struct value_iter iter = printer_items(row, &row->object, "status.conditions");
-	struct bytes state = BYTES_LIT("Pending");
-	struct value condition;
-
-	while (printer_next(row, &iter, &condition)) {
-		struct bytes type = printer_text(row, &condition, "type");
-
-		if (bytes_equal(type, BYTES_LIT("Issued")) ||
-			bytes_equal(type, BYTES_LIT("Denied")) ||
-			bytes_equal(type, BYTES_LIT("Failed")))
-			state = type;
-	}
-	return printer_put_bytes(row, state);
-}
-
 static const struct printer_cell_row podrequest_cells[] = {
 	CELL_NAME,
 	CELL_TEXT("PodName", "spec.podName", NULL),
 	CELL_TEXT("ServiceAccountName", "spec.serviceAccountName", NULL),
 	CELL_TEXT("NodeName", "spec.nodeName", NULL),
 	CELL_TEXT("SignerName", "spec.signerName", NULL),
-	CELL_FUNCTION("State", "string", 0, podrequest_state),
-	CELL("UnverifiedUserAnnotations", "string", 0, HOW_LABELS,
-		"spec.unverifiedUserAnnotations"),
+	CELL_WORDS("State", "[{status.conditions[type=Issued].type}|"
+			    "{status.conditions[type=Denied].type}|"
+			    "{status.conditions[type=Failed].type}|Pending]"),
+	CELL_WORDS("UnverifiedUserAnnotations", "{spec.unverifiedUserAnnotations:map}"),
 };
 
 /* ---- admission ---------------------------------------------------------- */
@@ -112,16 +86,14 @@ static const struct printer_cell_row webhook_cells[] = {
 static const struct printer_cell_row validating_cells[] = {
 	CELL_NAME,
 	CELL_COUNT("Validations", "integer", "spec.validations", NULL),
-	CELL_WORDS("ParamKind", "{spec.paramKind.apiVersion}/{spec.paramKind.kind}",
-		"spec.paramKind", "<unset>"),
+	CELL_WORDS("ParamKind", "[{spec.paramKind.apiVersion}/{spec.paramKind.kind}|<unset>]"),
 	CELL_AGE,
 };
 
 static const struct printer_cell_row mutating_cells[] = {
 	CELL_NAME,
 	CELL_COUNT("Mutations", "integer", "spec.mutations", NULL),
-	CELL_WORDS("ParamKind", "{spec.paramKind.apiVersion}/{spec.paramKind.kind}",
-		"spec.paramKind", "<unset>"),
+	CELL_WORDS("ParamKind", "[{spec.paramKind.apiVersion}/{spec.paramKind.kind}|<unset>]"),
 	CELL_AGE,
 };
 

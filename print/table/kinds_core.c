@@ -6,22 +6,6 @@
 
 /* ---- nodes -------------------------------------------------------------- */
 
-static enum printer_cell_type node_status(struct printer_row *row)
-{
-	struct value_iter iter = printer_items(row, &row->object, "status.conditions");
-	const char *status = "Unknown";
-	struct value condition;
-
-	while (printer_next(row, &iter, &condition)) /* the last one counts */
-		if (printer_is(row, &condition, "type", "Ready"))
-			status = printer_is(row, &condition, "status", "True") ? "Ready"
-									       : "NotReady";
-	(void)printer_put(row, status);
-	return printer_put(row, printer_is_true(row, &row->object, "spec.unschedulable")
-					? ",SchedulingDisabled"
-					: "");
-}
-
 void printer_put_roles(struct printer_row *row, const struct value *in, const char *path)
 {
 	static const struct bytes prefix = BYTES_LIT("node-role.kubernetes.io/");
@@ -41,25 +25,16 @@ void printer_put_roles(struct printer_row *row, const struct value *in, const ch
 	buf_str(row->text, n ? "" : "<none>");
 }
 
-static enum printer_cell_type node_address(struct printer_row *row)
-{
-	struct value_iter iter = printer_items(row, &row->object, "status.addresses");
-	struct value address;
-
-	while (printer_next(row, &iter, &address))
-		if (printer_is(row, &address, "type", row->of))
-			return printer_put_bytes(row, printer_text(row, &address, "address"));
-	return printer_put(row, "<none>");
-}
-
 static const struct printer_cell_row node_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Status", "string", 0, node_status),
+	CELL_WORDS("Status", "[{status.conditions[type=Ready][status=True].type}|"
+			     "{status.conditions[type=Ready]:if}NotReady|Unknown]"
+			     "[{spec[unschedulable=true]:if},SchedulingDisabled]"),
 	CELL_WORDS("Roles", "{metadata.labels:roles}"),
 	CELL_AGE,
 	CELL_TEXT("Version", "status.nodeInfo.kubeletVersion", NULL),
-	CELL_FUNCTION_OF("Internal-IP", 1, node_address, "InternalIP"),
-	CELL_FUNCTION_OF("External-IP", 1, node_address, "ExternalIP"),
+	CELL_WIDE("Internal-IP", "status.addresses[type=InternalIP].address", "<none>"),
+	CELL_WIDE("External-IP", "status.addresses[type=ExternalIP].address", "<none>"),
 	CELL_WIDE("OS-Image", "status.nodeInfo.osImage", "<unknown>"),
 	CELL("Kernel-Version", "string", 1, HOW_WORDS,
 		"{status.nodeInfo.kernelVersion|<unknown>}[ ({status.nodeInfo.architecture})]"),
@@ -201,24 +176,12 @@ static const struct printer_cell_row quota_cells[] = {
 	CELL_AGE,
 };
 
-/* Appends a field of the condition Healthy. */
-static enum printer_cell_type component_put(struct printer_row *row)
-{
-	struct value condition;
-
-	if (!printer_condition(row, "conditions", "Healthy", &condition))
-		return printer_put(row, strcmp(row->of, "status") ? "" : "Unknown");
-	if (strcmp(row->of, "status") == 0)
-		return printer_put(row,
-			printer_is(row, &condition, "status", "True") ? "Healthy" : "Unhealthy");
-	return printer_put_bytes(row, printer_text(row, &condition, row->of));
-}
-
 static const struct printer_cell_row component_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION_OF("Status", 0, component_put, "status"),
-	CELL_FUNCTION_OF("Message", 0, component_put, "message"),
-	CELL_FUNCTION_OF("Error", 0, component_put, "error"),
+	CELL_WORDS("Status", "[{conditions[type=Healthy][status=True].type}|"
+			     "{conditions[type=Healthy]:if}Unhealthy|Unknown]"),
+	CELL_TEXT("Message", "conditions[type=Healthy].message", NULL),
+	CELL_TEXT("Error", "conditions[type=Healthy].error", NULL),
 };
 
 static const struct printer_cell_row namespace_cells[] = {

@@ -55,12 +55,12 @@ static enum printer_cell_type service_external_ip(struct printer_row *row)
 static const struct printer_cell_row service_cells[] = {
 	CELL_NAME,
 	CELL_TEXT("Type", "spec.type", NULL),
-	CELL("Cluster-IP", "string", 0, HOW_FIRST, "spec.clusterIPs", "{@}", .none = "<none>"),
+	CELL_WORDS("Cluster-IP", "{spec.clusterIPs[0]|<none>}"),
 	CELL_FUNCTION("External-IP", "string", 0, service_external_ip),
 	CELL("Port(s)", "string", 0, HOW_EACH, "spec.ports", "{port|0}[:{nodePort}]/{protocol}",
 		.none = "<none>"),
 	CELL_AGE,
-	CELL("Selector", "string", 1, HOW_LABELS, "spec.selector"),
+	CELL_SELECTOR("spec.selector", "map"),
 };
 
 /* ---- endpoints ---------------------------------------------------------- */
@@ -176,41 +176,24 @@ static enum printer_cell_type ingress_hosts(struct printer_row *row)
 	return printer_put(row, shown ? "" : "*");
 }
 
-static enum printer_cell_type ingress_ports(struct printer_row *row)
-{
-	struct value_iter iter = printer_items(row, &row->object, "spec.tls");
-	struct value tls;
-
-	return printer_put(row, printer_next(row, &iter, &tls) ? "80, 443" : "80");
-}
-
 static const struct printer_cell_row ingress_cells[] = {
 	CELL_NAME,
 	CELL_TEXT("Class", "spec.ingressClassName", "<none>"),
 	CELL_FUNCTION("Hosts", "string", 0, ingress_hosts),
 	CELL_WORDS("Address", "{status.loadBalancer.ingress:balancer}"),
-	CELL_FUNCTION("Ports", "string", 0, ingress_ports),
+	CELL_WORDS("Ports", "[{spec.tls:if}80, 443|80]"),
 	CELL_AGE,
 };
 
-static enum printer_cell_type class_name(struct printer_row *row)
-{
-	struct value value;
-
-	(void)printer_put_bytes(row, printer_text(row, &row->object, "metadata.name"));
-	if (printer_find_annotation(
-		    row, &row->object, "ingressclass.kubernetes.io/is-default-class", &value) &&
-		bytes_equal(value.text, BYTES_LIT("true")))
-		buf_str(row->text, " (default)");
-	return PRINTER_STRING;
-}
-
 static const struct printer_cell_row class_cells[] = {
-	CELL_AS_NAME("Name", 0, HOW_FUNCTION, .fn = class_name),
+	CELL_AS_NAME("Name", 0, HOW_WORDS,
+		"{metadata.name}"
+		"[{metadata.annotations[ingressclass.kubernetes.io/is-default-class=true]:if} "
+		"(default)]"),
 	CELL_TEXT("Controller", "spec.controller", NULL),
 	CELL_WORDS("Parameters",
-		"{spec.parameters.kind}[.{spec.parameters.apiGroup}]/{spec.parameters.name}",
-		"spec.parameters", "<none>"),
+		"[{spec.parameters:if}{spec.parameters.kind}[.{spec.parameters.apiGroup}]/"
+		"{spec.parameters.name}|<none>]"),
 	CELL_AGE,
 };
 
@@ -218,22 +201,21 @@ static const struct printer_cell_row class_cells[] = {
 
 static const struct printer_cell_row policy_cells[] = {
 	CELL_NAME,
-	CELL("Pod-Selector", "string", 0, HOW_SELECTOR, "spec.podSelector"),
+	CELL_WORDS("Pod-Selector", "{spec.podSelector:selector}"),
 	CELL_AGE,
 };
 
 static const struct printer_cell_row cidr_cells[] = {
 	CELL_NAME,
-	CELL("CIDRs", "string", 0, HOW_EACH, "spec.cidrs", "{@}"),
+	CELL_WORDS("CIDRs", "{spec.cidrs:comma}"),
 	CELL_AGE,
 };
 
 static const struct printer_cell_row address_cells[] = {
 	CELL_NAME,
 	CELL_WORDS("ParentRef",
-		"{spec.parentRef.resource:lower}[.{spec.parentRef.group:lower}]"
-		"[/{spec.parentRef.namespace}]/{spec.parentRef.name}",
-		"spec.parentRef", "<none>"),
+		"[{spec.parentRef:if}{spec.parentRef.resource:lower}[.{spec.parentRef.group:lower}]"
+		"[/{spec.parentRef.namespace}]/{spec.parentRef.name}|<none>]"),
 	CELL_AGE, /* a cell without a column, as the API server sends it */
 };
 

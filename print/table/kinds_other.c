@@ -30,22 +30,12 @@ static const struct printer_cell_row runtime_cells[] = {
 
 static const struct printer_cell_row device_cells[] = {CELL_NAME, CELL_AGE};
 
-static enum printer_cell_type claim_state(struct printer_row *row)
-{
-	bool deleted = printer_text(row, &row->object, "metadata.deletionTimestamp").size;
-	struct value allocation, reserved;
-
-	if (!printer_find(row, &row->object, "status.allocation", &allocation))
-		return printer_put(row, deleted ? "deleted" : "pending");
-	(void)printer_put(row, deleted ? "deleted,allocated" : "allocated");
-	if (printer_find(row, &row->object, "status.reservedFor", &reserved) && reserved.count)
-		buf_str(row->text, ",reserved");
-	return PRINTER_STRING;
-}
-
 static const struct printer_cell_row claim_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("State", "string", 0, claim_state),
+	CELL_WORDS("State",
+		"[{metadata.deletionTimestamp:if}deleted[{status.allocation:if},allocated]|"
+		"{status.allocation:if}allocated|pending]"
+		"[{status.allocation:if}[{status.reservedFor:if},reserved]]"),
 	CELL_AGE,
 };
 
@@ -66,31 +56,15 @@ static const struct printer_cell_row taint_cells[] = {
 	CELL_AGE,
 };
 
-/* Returns the final condition of the request, Complete or Failed. */
-static const char *poolstatus_end(struct printer_row *row, struct value *ret_condition)
-{
-	struct value_iter iter = printer_items(row, &row->object, "status.conditions");
-
-	while (printer_next(row, &iter, ret_condition)) {
-		if (!printer_is(row, ret_condition, "status", "True"))
-			continue;
-		if (printer_is(row, ret_condition, "type", "Complete"))
-			return "Complete";
-		if (printer_is(row, ret_condition, "type", "Failed"))
-			return "Failed";
-	}
-	return "Pending";
-}
-
 /* Appends the sum of a field over all pools; with validationError the number of pools with one. */
 static enum printer_cell_type poolstatus_sum(struct printer_row *row)
 {
 	struct value_iter iter = printer_items(row, &row->object, "status.pools");
-	struct value status, condition, pool, found;
+	struct value status, pool, found;
 	int64_t sum = 0;
 
 	if (!printer_find(row, &row->object, "status", &status) ||
-		strcmp(poolstatus_end(row, &condition), "Failed") == 0)
+		!printer_is_empty(row, &row->object, "status.conditions[type=Failed][status=True]"))
 		return printer_put(row, "-");
 	while (printer_next(row, &iter, &pool))
 		if (printer_find(row, &pool, row->of, &found))
@@ -102,25 +76,17 @@ static enum printer_cell_type poolstatus_sum(struct printer_row *row)
 
 static enum printer_cell_type poolstatus_status(struct printer_row *row)
 {
-	struct value condition, pools = {.count = 0};
-	const char *end = poolstatus_end(row, &condition);
+	struct value pools = {.count = 0};
 	int64_t count = printer_integer(row, &row->object, "status.poolCount");
 
-	(void)printer_put(row, end);
+	printer_put_words(row, &row->object,
+		"[{status.conditions[type=Complete][status=True].type}|"
+		"{status.conditions[type=Failed][status=True].type}|Pending]");
 	if (!printer_find(row, &row->object, "status.pools", &pools))
 		pools.count = 0;
-	if (strcmp(end, "Complete") == 0 && count > pools.count)
+	if (count > pools.count && !printer_is_empty(row, &row->object,
+					   "status.conditions[type=Complete][status=True]"))
 		buf_printf(row->text, " (%u/%" PRId64 " pools)", pools.count, count);
-	return PRINTER_STRING;
-}
-
-static enum printer_cell_type poolstatus_completed(struct printer_row *row)
-{
-	struct value condition;
-
-	if (strcmp(poolstatus_end(row, &condition), "Complete") != 0)
-		return printer_put(row, "<none>");
-	printer_put_since(row, &condition, "lastTransitionTime", "<unknown>");
 	return PRINTER_STRING;
 }
 
@@ -134,19 +100,11 @@ static const struct printer_cell_row poolstatus_cells[] = {
 	CELL_FUNCTION_OF("Errors", 0, poolstatus_sum, "validationError"),
 	CELL_INTEGER("Pools", "integer", "status.poolCount"),
 	CELL_FUNCTION("Status", "string", 0, poolstatus_status),
-	CELL_FUNCTION("Completed", "string", 0, poolstatus_completed),
+	CELL_WORDS("Completed",
+		"{status.conditions[type=Complete][status=True].lastTransitionTime:since|<none>}"),
 };
 
 /* ---- flow control ------------------------------------------------------- */
-
-static enum printer_cell_type flow_missing(struct printer_row *row)
-{
-	struct value condition;
-
-	if (!printer_condition(row, "status.conditions", "Dangling", &condition))
-		return printer_put(row, "?");
-	return printer_put_bytes(row, printer_text(row, &condition, "status"));
-}
 
 static const struct printer_cell_row flow_cells[] = {
 	CELL_NAME,
@@ -154,7 +112,7 @@ static const struct printer_cell_row flow_cells[] = {
 	CELL_INTEGER("MatchingPrecedence", "string", "spec.matchingPrecedence"),
 	CELL_TEXT("DistinguisherMethod", "spec.distinguisherMethod.type", "<none>"),
 	CELL_AGE,
-	CELL_FUNCTION("MissingPL", "string", 0, flow_missing),
+	CELL_TEXT("MissingPL", "status.conditions[type=Dangling].status", "?"),
 };
 
 static const struct printer_cell_row level_cells[] = {
@@ -204,10 +162,10 @@ static enum printer_cell_type crd_versions(struct printer_row *row)
 
 static enum printer_cell_type crd_established(struct printer_row *row)
 {
-	struct value condition;
-	bool established = printer_holds(row, "status.conditions", "Established", &condition);
+	bool is_empty = printer_is_empty(
+		row, &row->object, "status.conditions[type=Established][status=True]");
 
-	buf_str(row->text, established ? "true" : "false");
+	buf_str(row->text, is_empty ? "false" : "true");
 	return PRINTER_BOOLEAN;
 }
 
@@ -219,26 +177,17 @@ static const struct printer_cell_row crd_cells[] = {
 	CELL_CREATED,
 	CELL_WIDE("Group", "spec.group", NULL),
 	CELL_WIDE("Kind", "spec.names.kind", NULL),
-	CELL("ShortNames", "string", 1, HOW_EACH, "spec.names.shortNames", "{@}", .none = ""),
+	CELL("ShortNames", "string", 1, HOW_WORDS, "{spec.names.shortNames:comma}"),
 	CELL_FUNCTION("Established", "boolean", 1, crd_established),
 };
-
-static enum printer_cell_type apiservice_available(struct printer_row *row)
-{
-	struct value condition;
-
-	if (!printer_condition(row, "status.conditions", "Available", &condition))
-		return printer_put(row, "Unknown");
-	printer_put_words(row, &condition,
-		printer_is(row, &condition, "status", "True") ? "True" : "{status}[ ({reason})]");
-	return PRINTER_STRING;
-}
 
 static const struct printer_cell_row apiservice_cells[] = {
 	CELL_NAME,
 	CELL_WORDS(
-		"Service", "{spec.service.namespace}/{spec.service.name}", "spec.service", "Local"),
-	CELL_FUNCTION("Available", "string", 0, apiservice_available),
+		"Service", "[{spec.service:if}{spec.service.namespace}/{spec.service.name}|Local]"),
+	CELL_WORDS("Available", "[{status.conditions[type=Available][status=True].status}|"
+				"{status.conditions[type=Available].status}"
+				"[ ({status.conditions[type=Available].reason})]|Unknown]"),
 	CELL_AGE,
 };
 
@@ -263,28 +212,12 @@ static const struct printer_cell_row storageversion_cells[] = {
 	CELL_AGE,
 };
 
-static enum printer_cell_type migration_status(struct printer_row *row)
-{
-	struct value_iter iter = printer_items(row, &row->object, "status.conditions");
-	struct bytes status = BYTES_LIT("Unknown");
-	struct value condition;
-
-	while (printer_next(row, &iter, &condition)) {
-		struct bytes type = printer_text(row, &condition, "type");
-
-		if (printer_is(row, &condition, "status", "True") &&
-			(bytes_equal(type, BYTES_LIT("Running")) ||
-				bytes_equal(type, BYTES_LIT("Succeeded")) ||
-				bytes_equal(type, BYTES_LIT("Failed"))))
-			status = type;
-	}
-	return printer_put_bytes(row, status);
-}
-
 static const struct printer_cell_row migration_cells[] = {
 	CELL_TEXT("Name", "metadata.name", NULL),
 	CELL_WORDS("Resource", "{spec.resource.resource}[.{spec.resource.group}]"),
-	CELL_FUNCTION("Status", "string", 0, migration_status),
+	CELL_WORDS("Status", "[{status.conditions[type=Succeeded][status=True].type}|"
+			     "{status.conditions[type=Failed][status=True].type}|"
+			     "{status.conditions[type=Running][status=True].type}|Unknown]"),
 };
 
 const struct printer_kind_row printer_kinds_other[] = {

@@ -80,7 +80,7 @@ static bool pod_add_inits(struct printer_row *row, struct pod_summary *pod)
 	struct value_iter iter = printer_items(row, &row->object, "status.initContainerStatuses");
 	int64_t number = 0, sidecar_restarts = 0;
 	struct bytes sidecar_restarted = BYTES_NONE;
-	struct value status, initialized;
+	struct value status;
 	bool waits = false;
 
 	for (; !waits && printer_next(row, &iter, &status); number++) {
@@ -94,8 +94,8 @@ static bool pod_add_inits(struct printer_row *row, struct pod_summary *pod)
 		}
 		waits = pod_add_init(row, pod, &status, number);
 	}
-	if (waits && !(printer_condition(row, "status.conditions", "Initialized", &initialized) &&
-			     printer_is(row, &initialized, "status", "True")))
+	if (waits && printer_is_empty(
+			     row, &row->object, "status.conditions[type=Initialized][status=True]"))
 		return true;
 	pod->restarts = sidecar_restarts;
 	pod->restarted = sidecar_restarted;
@@ -130,7 +130,7 @@ static void pod_add_container(struct printer_row *row, struct pod_summary *pod,
 static void pod_add_containers(struct printer_row *row, struct pod_summary *pod)
 {
 	struct pod_summary failed = {.reason = BYTES_NONE};
-	struct value statuses, status, is_ready;
+	struct value statuses, status;
 	struct value_iter iter;
 	bool running = false;
 	uint32_t n = 0;
@@ -147,8 +147,8 @@ static void pod_add_containers(struct printer_row *row, struct pod_summary *pod)
 	if (*pod->prefix || !bytes_equal(pod->reason, BYTES_LIT("Completed")))
 		return;
 	/* The pod as a whole runs while a container still does. */
-	if (running && printer_condition(row, "status.conditions", "Ready", &is_ready) &&
-		printer_is(row, &is_ready, "status", "True")) {
+	if (running && !printer_is_empty(
+			       row, &row->object, "status.conditions[type=Ready][status=True]")) {
 		pod->reason = BYTES_LIT("Running");
 	} else if (failed.reason.size) {
 		pod->reason = failed.reason;
@@ -160,16 +160,13 @@ static void pod_add_containers(struct printer_row *row, struct pod_summary *pod)
 
 static void pod_set_phase(struct printer_row *row, struct pod_summary *pod)
 {
-	struct value_iter iter = printer_items(row, &row->object, "status.conditions");
-	struct value condition;
 	struct bytes reason = printer_text(row, &row->object, "status.reason");
 
 	pod->prefix = "";
 	pod->reason = reason.size ? reason : printer_text(row, &row->object, "status.phase");
-	while (printer_next(row, &iter, &condition))
-		if (printer_is(row, &condition, "type", "PodScheduled") &&
-			printer_is(row, &condition, "reason", "SchedulingGated"))
-			pod->reason = BYTES_LIT("SchedulingGated");
+	if (!printer_is_empty(row, &row->object,
+		    "status.conditions[type=PodScheduled][reason=SchedulingGated]"))
+		pod->reason = BYTES_LIT("SchedulingGated");
 }
 
 static struct pod_summary pod_make(struct printer_row *row)
@@ -272,7 +269,7 @@ static const struct printer_cell_row pod_cells[] = {
 	CELL_FUNCTION("Status", "string", 0, pod_status),
 	CELL_FUNCTION("Restarts", "string", 0, pod_restarts),
 	CELL_AGE,
-	CELL("IP", "string", 1, HOW_FIRST, "status.podIPs", "{ip|<none>}", .none = "<none>"),
+	CELL_WIDE("IP", "status.podIPs[0].ip", "<none>"),
 	CELL_WIDE("Node", "spec.nodeName", "<none>"),
 	CELL_WIDE("Nominated Node", "status.nominatedNodeName", "<none>"),
 	CELL_FUNCTION("Readiness Gates", "string", 1, pod_gates),
@@ -280,22 +277,14 @@ static const struct printer_cell_row pod_cells[] = {
 
 /* ---- evictions ---------------------------------------------------------- */
 
-static enum printer_cell_type eviction_status(struct printer_row *row)
-{
-	static const char *const ends[] = {"TargetEvicted", "Failed"};
-	struct value condition;
-
-	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
-		if (!printer_holds(row, "status.conditions", ends[i], &condition))
-			continue;
-		buf_printf(row->text, "%s (%.*s)", ends[i],
-			BYTES_ARG(printer_text(row, &condition, "reason")));
-		return PRINTER_STRING;
-	}
-	return printer_put(row, printer_integer(row, &row->object, "status.observedGeneration") > 0
-					? "Progressing"
-					: "Pending");
-}
+#define EVICTION_TARGET \
+	CELL_TEXT("Target", "spec.target.pod.name", "<unset>"), \
+		CELL_WORDS("Target Type", "[{spec.target.pod:if}Pod|<unset>]"), \
+		CELL_WORDS("Status", "[{status.conditions[type=TargetEvicted][status=True].type} " \
+				     "({status.conditions[type=TargetEvicted].reason})|" \
+				     "{status.conditions[type=Failed][status=True].type} " \
+				     "({status.conditions[type=Failed].reason})|" \
+				     "{status.observedGeneration:if}Progressing|Pending]")
 
 struct eviction_responder {
 	bool found;
@@ -441,9 +430,7 @@ static enum printer_cell_type eviction_message(struct printer_row *row)
 
 static const struct printer_cell_row eviction_cells[] = {
 	CELL_NAME,
-	CELL_WORDS("Target", "{spec.target.pod.name}", "spec.target.pod", "<unset>"),
-	CELL_WORDS("Target Type", "Pod", "spec.target.pod", "<unset>"),
-	CELL_FUNCTION("Status", "string", 0, eviction_status),
+	EVICTION_TARGET,
 	CELL_FUNCTION("Active Responder", "string", 0, eviction_active),
 	CELL_FUNCTION("Responder Status", "string", 0, eviction_state),
 	CELL_FUNCTION("Responder Expected Finish", "string", 0, eviction_finish),
@@ -455,9 +442,7 @@ static const struct printer_cell_row eviction_cells[] = {
 
 static const struct printer_cell_row evictionrequest_cells[] = {
 	CELL_NAME,
-	CELL_WORDS("Target", "{spec.target.pod.name}", "spec.target.pod", "<unset>"),
-	CELL_WORDS("Target Type", "Pod", "spec.target.pod", "<unset>"),
-	CELL_FUNCTION("Status", "string", 0, eviction_status),
+	EVICTION_TARGET,
 	CELL_TEXT("Requester", "spec.requester", NULL),
 	CELL_TEXT("Intent", "spec.intent", NULL),
 	CELL_AGE,

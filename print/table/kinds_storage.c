@@ -22,24 +22,6 @@ void printer_put_access_modes(struct printer_row *row, const struct value *in, c
 	}
 }
 
-/* The old annotation counts before the field. */
-void printer_put_storage_class(struct printer_row *row, const struct value *in, const char *path)
-{
-	struct value class;
-
-	(void)path;
-	if (!printer_find_annotation(row, in, "volume.beta.kubernetes.io/storage-class", &class))
-		class.text = printer_text(row, in, "spec.storageClassName");
-	buf_bytes_put(row->text, class.text);
-}
-
-static enum printer_cell_type storage_phase(struct printer_row *row)
-{
-	if (printer_text(row, &row->object, "metadata.deletionTimestamp").size)
-		return printer_put(row, "Terminating");
-	return printer_put_bytes(row, printer_text(row, &row->object, "status.phase"));
-}
-
 /* ---- volumes ------------------------------------------------------------ */
 
 static const struct printer_cell_row volume_cells[] = {
@@ -47,11 +29,10 @@ static const struct printer_cell_row volume_cells[] = {
 	CELL_TEXT("Capacity", "spec.capacity.storage", "0"),
 	CELL_WORDS("Access Modes", "{spec.accessModes:modes}"),
 	CELL_TEXT("Reclaim Policy", "spec.persistentVolumeReclaimPolicy", NULL),
-	CELL_FUNCTION("Status", "string", 0, storage_phase),
-	CELL_WORDS("Claim", "{spec.claimRef.namespace}/{spec.claimRef.name}", "spec.claimRef", ""),
-	CELL_WORDS("StorageClass", "{@:class}"),
-	CELL_WORDS("VolumeAttributesClass", "{spec.volumeAttributesClassName}",
-		"spec.volumeAttributesClassName", "<unset>"),
+	CELL_WORDS("Status", "[{metadata.deletionTimestamp:if}Terminating|{status.phase}]"),
+	CELL_WORDS("Claim", "[{spec.claimRef:if}{spec.claimRef.namespace}/{spec.claimRef.name}]"),
+	CELL_WORDS("StorageClass", STORAGE_CLASS),
+	CELL_TEXT("VolumeAttributesClass", "spec.volumeAttributesClassName", "<unset>"),
 	CELL_TEXT("Reason", "status.reason", NULL),
 	CELL_AGE,
 	CELL_WIDE("VolumeMode", "spec.volumeMode", "<unset>"),
@@ -59,35 +40,25 @@ static const struct printer_cell_row volume_cells[] = {
 
 static const struct printer_cell_row claim_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Status", "string", 0, storage_phase),
+	CELL_WORDS("Status", "[{metadata.deletionTimestamp:if}Terminating|{status.phase}]"),
 	CELL_TEXT("Volume", "spec.volumeName", NULL),
-	CELL_WORDS("Capacity", "{status.capacity.storage|0}", "spec.volumeName", ""),
-	CELL_WORDS("Access Modes", "{status.accessModes:modes}", "spec.volumeName", ""),
-	CELL_WORDS("StorageClass", "{@:class}"),
-	CELL_WORDS("VolumeAttributesClass", "{spec.volumeAttributesClassName}",
-		"spec.volumeAttributesClassName", "<unset>"),
+	CELL_WORDS("Capacity", "[{spec.volumeName:if}{status.capacity.storage|0}]"),
+	CELL_WORDS("Access Modes", "[{spec.volumeName:if}{status.accessModes:modes}]"),
+	CELL_WORDS("StorageClass", STORAGE_CLASS),
+	CELL_TEXT("VolumeAttributesClass", "spec.volumeAttributesClassName", "<unset>"),
 	CELL_AGE,
 	CELL_WIDE("VolumeMode", "spec.volumeMode", "<unset>"),
 };
 
 /* ---- classes ------------------------------------------------------------ */
 
-static enum printer_cell_type class_name(struct printer_row *row)
-{
-	static const char *const keys[] = {"storageclass.kubernetes.io/is-default-class",
-		"storageclass.beta.kubernetes.io/is-default-class"};
-	struct value value;
-	bool is_default = false;
-
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (printer_find_annotation(row, &row->object, keys[i], &value))
-			is_default |= bytes_equal(value.text, BYTES_LIT("true"));
-	(void)printer_put_bytes(row, printer_text(row, &row->object, "metadata.name"));
-	return printer_put(row, is_default ? " (default)" : "");
-}
-
 static const struct printer_cell_row class_cells[] = {
-	CELL_AS_NAME("Name", 0, HOW_FUNCTION, .fn = class_name),
+	CELL_AS_NAME("Name", 0, HOW_WORDS,
+		"{metadata.name}"
+		"[{metadata.annotations[storageclass.kubernetes.io/is-default-class=true]:if} "
+		"(default)|"
+		"{metadata.annotations[storageclass.beta.kubernetes.io/is-default-class=true]:if} "
+		"(default)]"),
 	CELL_TEXT("Provisioner", "provisioner", NULL),
 	CELL_TEXT("ReclaimPolicy", "reclaimPolicy", "Delete"),
 	CELL_TEXT("VolumeBindingMode", "volumeBindingMode", "Immediate"),
@@ -112,7 +83,7 @@ static const struct printer_cell_row driver_cells[] = {
 	CELL("TokenRequests", "string", 0, HOW_EACH, "spec.tokenRequests", "{audience}",
 		.none = "<unset>"),
 	CELL_BOOLEAN("RequiresRepublish", "spec.requiresRepublish", "false"),
-	CELL("Modes", "string", 0, HOW_EACH, "spec.volumeLifecycleModes", "{@}", .none = "<none>"),
+	CELL_WORDS("Modes", "{spec.volumeLifecycleModes:comma|<none>}"),
 	CELL_AGE,
 };
 

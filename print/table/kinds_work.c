@@ -14,7 +14,7 @@ static const struct printer_cell_row replica_cells[] = {
 	CELL_INTEGER("Ready", "integer", "status.readyReplicas"),
 	CELL_AGE,
 	CELL_CONTAINERS(1, "spec.template"),
-	CELL_SELECTOR("spec.selector"),
+	CELL_SELECTOR("spec.selector", "selector"),
 };
 
 static const struct printer_cell_row controller_cells[] = {
@@ -24,22 +24,22 @@ static const struct printer_cell_row controller_cells[] = {
 	CELL_INTEGER("Ready", "integer", "status.readyReplicas"),
 	CELL_AGE,
 	CELL_CONTAINERS(1, "spec.template"),
-	CELL("Selector", "string", 1, HOW_LABELS, "spec.selector"),
+	CELL_SELECTOR("spec.selector", "map"),
 };
 
 static const struct printer_cell_row deployment_cells[] = {
 	CELL_NAME,
-	CELL("Ready", "string", 0, HOW_RATIO, "status.readyReplicas", "spec.replicas"),
+	CELL_WORDS("Ready", "{status.readyReplicas|0}/{spec.replicas|0}"),
 	CELL_INTEGER("Up-to-date", "string", "status.updatedReplicas"),
 	CELL_INTEGER("Available", "string", "status.availableReplicas"),
 	CELL_AGE,
 	CELL_CONTAINERS(1, "spec.template"),
-	CELL_SELECTOR("spec.selector"),
+	CELL_SELECTOR("spec.selector", "selector"),
 };
 
 static const struct printer_cell_row statefulset_cells[] = {
 	CELL_NAME,
-	CELL("Ready", "string", 0, HOW_RATIO, "status.readyReplicas", "spec.replicas"),
+	CELL_WORDS("Ready", "{status.readyReplicas|0}/{spec.replicas|0}"),
 	CELL_AGE,
 	CELL_CONTAINERS(1, "spec.template"),
 };
@@ -51,31 +51,27 @@ static const struct printer_cell_row daemonset_cells[] = {
 	CELL_INTEGER("Ready", "integer", "status.numberReady"),
 	CELL_INTEGER("Up-to-date", "integer", "status.updatedNumberScheduled"),
 	CELL_INTEGER("Available", "integer", "status.numberAvailable"),
-	CELL("Node Selector", "string", 0, HOW_LABELS, "spec.template.spec.nodeSelector"),
+	CELL_WORDS("Node Selector", "{spec.template.spec.nodeSelector:map}"),
 	CELL_AGE,
 	CELL_CONTAINERS(1, "spec.template"),
-	CELL_SELECTOR("spec.selector"),
+	CELL_SELECTOR("spec.selector", "selector"),
 };
 
 static enum printer_cell_type revision_controller(struct printer_row *row)
 {
-	struct value_iter iter = printer_items(row, &row->object, "metadata.ownerReferences");
 	struct value owner;
 
-	while (printer_next(row, &iter, &owner)) {
-		if (!printer_is(row, &owner, "controller", "true"))
-			continue;
-		struct bytes version = printer_text(row, &owner, "apiVersion");
-		const char *slash = version.size ? memchr(version.data, '/', version.size) : NULL;
+	if (!printer_find(row, &row->object, "metadata.ownerReferences[controller=true]", &owner))
+		return printer_put(row, "<none>");
+	struct bytes version = printer_text(row, &owner, "apiVersion");
+	const char *slash = version.size ? memchr(version.data, '/', version.size) : NULL;
 
-		printer_put_words(row, &owner, "{kind:lower}");
-		if (slash)
-			buf_printf(row->text, ".%.*s", (int)(slash - (const char *)version.data),
-				(const char *)version.data);
-		printer_put_words(row, &owner, "/{name}");
-		return PRINTER_STRING;
-	}
-	return printer_put(row, "<none>");
+	printer_put_words(row, &owner, "{kind:lower}");
+	if (slash)
+		buf_printf(row->text, ".%.*s", (int)(slash - (const char *)version.data),
+			(const char *)version.data);
+	printer_put_words(row, &owner, "/{name}");
+	return PRINTER_STRING;
 }
 
 static const struct printer_cell_row revision_cells[] = {
@@ -88,33 +84,10 @@ static const struct printer_cell_row revision_cells[] = {
 static const struct printer_cell_row template_cells[] = {
 	CELL_NAME,
 	CELL_CONTAINERS(0, "template"),
-	CELL("Pod Labels", "string", 0, HOW_LABELS, "template.metadata.labels"),
+	CELL_WORDS("Pod Labels", "{template.metadata.labels:map}"),
 };
 
 /* ---- batch -------------------------------------------------------------- */
-
-static enum printer_cell_type job_status(struct printer_row *row)
-{
-	static const struct {
-		const char *condition, *shown;
-	} states[] = {{"Complete", "Complete"}, {"Failed", "Failed"}, {NULL, "Terminating"},
-		{"Suspended", "Suspended"}, {"FailureTarget", "FailureTarget"},
-		{"SuccessCriteriaMet", "SuccessCriteriaMet"}};
-	struct value condition;
-
-	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
-		bool holds;
-
-		if (!states[i].condition)
-			holds = printer_text(row, &row->object, "metadata.deletionTimestamp").size;
-		else
-			holds = printer_holds(
-				row, "status.conditions", states[i].condition, &condition);
-		if (holds)
-			return printer_put(row, states[i].shown);
-	}
-	return printer_put(row, "Running");
-}
 
 static enum printer_cell_type job_completions(struct printer_row *row)
 {
@@ -150,12 +123,18 @@ static enum printer_cell_type job_duration(struct printer_row *row)
 
 static const struct printer_cell_row job_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Status", "string", 0, job_status),
+	CELL_WORDS("Status",
+		"[{status.conditions[type=Complete][status=True].type}|"
+		"{status.conditions[type=Failed][status=True].type}|"
+		"{metadata.deletionTimestamp:if}Terminating|"
+		"{status.conditions[type=Suspended][status=True].type}|"
+		"{status.conditions[type=FailureTarget][status=True].type}|"
+		"{status.conditions[type=SuccessCriteriaMet][status=True].type}|Running]"),
 	CELL_FUNCTION("Completions", "string", 0, job_completions),
 	CELL_FUNCTION("Duration", "string", 0, job_duration),
 	CELL_AGE,
 	CELL_CONTAINERS(1, "spec.template"),
-	CELL_SELECTOR("spec.selector"),
+	CELL_SELECTOR("spec.selector", "selector"),
 };
 
 static const struct printer_cell_row cronjob_cells[] = {
@@ -167,7 +146,7 @@ static const struct printer_cell_row cronjob_cells[] = {
 	CELL("Last Schedule", "string", 0, HOW_AGE, "status.lastScheduleTime", .none = "<none>"),
 	CELL_AGE,
 	CELL_CONTAINERS(1, "spec.jobTemplate.spec.template"),
-	CELL_SELECTOR("spec.jobTemplate.spec.selector"),
+	CELL_SELECTOR("spec.jobTemplate.spec.selector", "selector"),
 };
 
 /* ---- autoscaling -------------------------------------------------------- */
@@ -293,46 +272,25 @@ static const struct printer_cell_row priority_cells[] = {
 
 static const struct printer_cell_row workload_cells[] = {CELL_NAME, CELL_AGE};
 
-static enum printer_cell_type podgroup_policy(struct printer_row *row)
-{
-	struct value gang;
-
-	return printer_put(row, printer_find(row, &row->object, "spec.schedulingPolicy.gang", &gang)
-					? "Gang"
-					: "Basic");
-}
-
-static enum printer_cell_type podgroup_status(struct printer_row *row)
-{
-	struct value_iter iter = printer_items(row, &row->object, "status.conditions");
-	struct bytes status = BYTES_LIT("Pending"), disrupted = BYTES_NONE;
-	struct value condition;
-
-	while (printer_next(row, &iter, &condition)) {
-		if (printer_is(row, &condition, "type", "PodGroupInitiallyScheduled") ||
-			printer_is(row, &condition, "type", "PodGroupScheduled")) /* 1.36 */
-			status = printer_is(row, &condition, "status", "True")
-					 ? BYTES_LIT("Scheduled")
-					 : BYTES_LIT("Unschedulable");
-		if (printer_is(row, &condition, "type", "DisruptionTarget"))
-			disrupted = printer_text(row, &condition, "reason");
-	}
-	return printer_put_bytes(row, disrupted.data ? disrupted : status);
-}
-
 static const struct printer_cell_row podgroup_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Policy", "string", 0, podgroup_policy),
+	CELL_WORDS("Policy", "[{spec.schedulingPolicy.gang:if}Gang|Basic]"),
 	/* The second one is that of 1.36. */
-	CELL("Workload", "string", 0, HOW_TEXT, "spec.workloadRef.workloadName",
-		"spec.podGroupTemplateRef.workload.workloadName", .none = "<none>"),
-	CELL_FUNCTION("Status", "string", 0, podgroup_status),
+	CELL_WORDS("Workload", "[{spec.workloadRef.workloadName}|"
+			       "{spec.podGroupTemplateRef.workload.workloadName}|<none>]"),
+	/* The second condition is that of 1.36. */
+	CELL_WORDS("Status",
+		"[{status.conditions[type=DisruptionTarget].reason}|"
+		"{status.conditions[type=PodGroupInitiallyScheduled][status=True]:if}Scheduled|"
+		"{status.conditions[type=PodGroupInitiallyScheduled]:if}Unschedulable|"
+		"{status.conditions[type=PodGroupScheduled][status=True]:if}Scheduled|"
+		"{status.conditions[type=PodGroupScheduled]:if}Unschedulable|Pending]"),
 	CELL_AGE,
 };
 
 static const struct printer_cell_row compositepodgroup_cells[] = {
 	CELL_NAME,
-	CELL_FUNCTION("Policy", "string", 0, podgroup_policy),
+	CELL_WORDS("Policy", "[{spec.schedulingPolicy.gang:if}Gang|Basic]"),
 	CELL_TEXT("Workload", "spec.workloadRef.workloadName", "<none>"),
 	CELL_AGE,
 };

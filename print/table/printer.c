@@ -307,7 +307,6 @@ static enum printer_cell_type printer_make(
 	struct printer_row *row, const struct printer_cell_row *cell)
 {
 	const struct value *object = &row->object;
-	struct value_iter iter;
 	struct bytes text;
 	struct value value;
 	uint64_t count = 0;
@@ -315,8 +314,6 @@ static enum printer_cell_type printer_make(
 	switch (cell->how) {
 	case HOW_TEXT:
 		text = printer_text(row, object, cell->path);
-		if (!text.size && cell->other)
-			text = printer_text(row, object, cell->other);
 		return printer_put_bytes(
 			row, text.size || !cell->none ? text : bytes_str(cell->none));
 	case HOW_INTEGER:
@@ -333,35 +330,15 @@ static enum printer_cell_type printer_make(
 			count += value.count;
 		buf_printf(row->text, "%" PRIu64, count);
 		return PRINTER_NUMBER;
-	case HOW_RATIO:
-		buf_printf(row->text, "%" PRId64 "/%" PRId64,
-			printer_integer(row, object, cell->path),
-			printer_integer(row, object, cell->other));
-		return PRINTER_STRING;
 	case HOW_AGE:
 		printer_put_since(row, object, cell->path, cell->none);
 		return PRINTER_STRING;
 	case HOW_WORDS:
-		if (cell->other && !printer_find(row, object, cell->other, &value))
-			return printer_put(row, cell->none);
 		printer_put_words(row, object, cell->path);
-		return PRINTER_STRING;
-	case HOW_FIRST:
-		iter = printer_items(row, object, cell->path);
-		if (!printer_next(row, &iter, &value))
-			return printer_put(row, cell->none);
-		printer_put_words(row, &value, cell->other);
 		return PRINTER_STRING;
 	case HOW_EACH:
 		if (!printer_put_each(row, object, cell->path, cell->other, ",") && cell->none)
 			buf_str(row->text, cell->none);
-		return PRINTER_STRING;
-	case HOW_LABELS:
-		printer_put_labels(row, object, cell->path);
-		return PRINTER_STRING;
-	case HOW_SELECTOR:
-		printer_put_selector(
-			row, printer_find(row, object, cell->path, &value) ? &value : NULL);
 		return PRINTER_STRING;
 	case HOW_FUNCTION:
 		break;

@@ -26,8 +26,9 @@ struct printer_fields {
 	struct path_set set;
 	size_t n_walked; /* paths known to the walk over the current object */
 	size_t n;
-	struct {
-		const char *path;
+	struct printer_learned {
+		const char *path,
+			*rest; /* the steps after its keys, which the walk does not know */
 		size_t number; /* in SET */
 	} learned[PRINTER_FIELDS];
 };
@@ -62,25 +63,20 @@ struct printer_row {
 typedef enum printer_cell_type printer_fn(struct printer_row *row);
 
 enum printer_how {
-	HOW_TEXT,     /* the text of the first non-empty one of two fields; else `none` */
-	HOW_INTEGER,  /* the number at the field; else `none`, or 0 without it */
-	HOW_BOOLEAN,  /* the boolean at the field; else `none` */
-	HOW_COUNT,    /* the number of items of the map or list, or of two of them */
-	HOW_RATIO,    /* the numbers at two fields, with a slash between them */
-	HOW_AGE,      /* the time since the field; else `none` */
-	HOW_WORDS,    /* the template `path`; `none` if nothing is at the path `other` */
-	HOW_FIRST,    /* the template `other` for the first item of a list; else `none` */
-	HOW_EACH,     /* the template `other` for each item of a list, with commas; else `none` */
-	HOW_LABELS,   /* a map as KEY=VALUE,... */
-	HOW_SELECTOR, /* a LabelSelector in the grammar of -l */
+	HOW_TEXT,    /* the text of the field; else `none` */
+	HOW_INTEGER, /* the number at the field; else `none`, or 0 without it */
+	HOW_BOOLEAN, /* the boolean at the field; else `none` */
+	HOW_COUNT,   /* the number of items of the map or list, or of two of them */
+	HOW_AGE,     /* the time since the field; else `none` */
+	HOW_WORDS,   /* the template `path` */
+	HOW_EACH,    /* the template `other` for each item of a list, with commas; else `none` */
 	HOW_FUNCTION
 };
 
 struct printer_cell_row {
 	struct printer_column column;
 	enum printer_how how;
-	const char *path,
-		*other; /* names separated by dots; a key with dots in it needs a function */
+	const char *path, *other; /* as in a template */
 	const char *none;
 	printer_fn *fn;
 };
@@ -125,14 +121,18 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
 #define CELL_CONTAINERS(priority_, pod_) \
 	CELL("Containers", "string", priority_, HOW_EACH, pod_ ".spec.containers", "{name}"), \
 		CELL("Images", "string", priority_, HOW_EACH, pod_ ".spec.containers", "{image}")
-#define CELL_SELECTOR(path_) CELL("Selector", "string", 1, HOW_SELECTOR, path_)
+#define CELL_SELECTOR(path_, form_) \
+	CELL("Selector", "string", 1, HOW_WORDS, "{" path_ ":" form_ "}")
 #define CELL_FUNCTION(name_, type_, priority_, fn_) \
 	CELL(name_, type_, priority_, HOW_FUNCTION, .fn = fn_)
-#define CELL_WORDS(name_, template_, ...) \
-	CELL(name_, "string", 0, HOW_WORDS, template_, __VA_ARGS__)
+#define CELL_WORDS(name_, template_) CELL(name_, "string", 0, HOW_WORDS, template_)
 /* Several cells share the function, which finds OF in row->of. */
 #define CELL_FUNCTION_OF(name_, priority_, fn_, of_) \
 	CELL(name_, "string", priority_, HOW_FUNCTION, .other = of_, .fn = fn_)
+/* The old annotation counts before the field. */
+#define STORAGE_CLASS \
+	"[{metadata.annotations[volume.beta.kubernetes.io/" \
+	"storage-class]}|{spec.storageClassName}]"
 #define KIND(group_, resource_, cells_) \
 	{ \
 		.group = group_, .resource = resource_, .cells = cells_, .n = ARRAY_SIZE(cells_) \
@@ -145,9 +145,6 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
  * there. */
 bool printer_find(
 	struct printer_row *row, const struct value *in, const char *path, struct value *ret_value);
-
-bool printer_find_annotation(
-	struct printer_row *row, const struct value *in, const char *key, struct value *ret_value);
 
 /* Returns the text of the scalar at PATH; empty if there is none. Texts of numbers last for three
  * further ones. */
@@ -186,14 +183,6 @@ bool printer_is_empty(struct printer_row *row, const struct value *in, const cha
 /* Keeps R, if it is the first error. */
 void printer_note(struct printer_row *row, int r);
 
-/* Finds the condition TYPE in the list at PATH. */
-bool printer_condition(
-	struct printer_row *row, const char *path, const char *type, struct value *ret_condition);
-
-/* Finds it. Returns whether its status is True. */
-bool printer_holds(
-	struct printer_row *row, const char *path, const char *type, struct value *ret_condition);
-
 /* ---- writing a cell ----------------------------------------------------- */
 
 enum printer_cell_type printer_put(struct printer_row *row, const char *text);
@@ -210,12 +199,10 @@ void printer_put_labels(struct printer_row *row, const struct value *in, const c
 void printer_put_selector(struct printer_row *row, const struct value *selector);
 
 /* Forms of fields (words.c) with cells of their own: the roles of a node with these labels; the
- * addresses at PATH of a load balancer, each once, in order; the access modes at PATH; the class of
- * a volume or claim. */
+ * addresses at PATH of a load balancer, each once, in order; the access modes at PATH. */
 void printer_put_roles(struct printer_row *row, const struct value *in, const char *path);
 void printer_put_balancer(struct printer_row *row, const struct value *in, const char *path);
 void printer_put_access_modes(struct printer_row *row, const struct value *in, const char *path);
-void printer_put_storage_class(struct printer_row *row, const struct value *in, const char *path);
 
 /* Appends TEXT, after a comma unless the cell, begun at START, is still empty. */
 void printer_put_more(struct printer_row *row, size_t start, struct bytes text);
@@ -235,12 +222,18 @@ void printer_put_lines(struct printer_row *row, struct bytes text, const char *b
 
 /*
  * `{PATH}` in a template is the text of the field at PATH, names separated by dots; `{PATH|TEXT}`
- * is TEXT if it is absent or empty; `{PATH:FORM}` has another form than its text. `[PART]` is left
- * out if the first field in it is absent or empty, `[PART|OTHER]` is OTHER then. A path begins at
- * the part of the object that is printed; `@` is that part itself, `@key` its key in a map, and `$`
- * before a path means the second part (the status of a container).
+ * is TEXT if it is absent or empty; `{PATH:FORM}` has another form than its text, `{PATH:if}` none.
+ * `[PART]` is left out if the first field in it is absent or empty, `[PART|PART...]` is the first
+ * of them that is not; one without a field never is. A path begins at the part of the object that
+ * is printed; `@` is that part itself, `@key` its key in a map, and `$` before a path means the
+ * second part (the status of a container).
+ *
+ * A path also has steps in brackets: `list[KEY=TEXT]`, the first item with that member; `list[0]`,
+ * the first item; `map[KEY=TEXT]`, the map itself if it has that member; `map[KEY]`, for a KEY with
+ * dots.
  *
  *	"{kind:lower}[/{name}]", "Replicas:\t{status.replicas|0} current"
+ *	"[{status.conditions[type=Ready][status=True]:if}Ready|NotReady]"
  */
 void printer_put_words(struct printer_row *row, const struct value *in, const char *template);
 /* Does so unless the first field in it is absent or empty. Returns whether it did. */

@@ -25,15 +25,51 @@ static bool printer_member(
 	return r == FOUND;
 }
 
+/* Returns whether the member of MAP that is named before "=" in TEST is the text after it. */
+static bool printer_passes(struct printer_row *row, const struct value *map, const char *test)
+{
+	const char *wanted = strchr(test, '=') + 1;
+	char scratch[VALUE_SCRATCH];
+	struct bytes text;
+	struct value member;
+
+	return printer_member(row, map, BYTES(test, (size_t)(wanted - 1 - test)), &member) &&
+	       value_scalar_text(&member, scratch, &text) == FOUND &&
+	       bytes_equal(text, BYTES(wanted, strcspn(wanted, "]")));
+}
+
+/* Takes the step TEST, the text after a bracket, from the list or map HERE. */
+static bool printer_choose(struct printer_row *row, const struct value *here, const char *test,
+	struct value *ret_value)
+{
+	size_t key = strcspn(test, "=]");
+	struct value_iter iter = {0};
+
+	if (here->type == VALUE_MAP && test[key] == ']')
+		return printer_member(row, here, BYTES(test, key), ret_value);
+	if (here->type == VALUE_MAP) {
+		*ret_value = *here;
+		return printer_passes(row, here, test);
+	}
+	if (here->type == VALUE_ARRAY)
+		value_iter_init(&iter, here);
+	while (printer_next(row, &iter, ret_value))
+		if (test[key] == ']' || printer_passes(row, ret_value, test))
+			return true;
+	return false;
+}
+
 static bool printer_search(
 	struct printer_row *row, const struct value *in, const char *path, struct value *ret_value)
 {
 	struct value here = *in, next;
 
-	while (*path) {
-		size_t size = strcspn(path, ".");
+	while (*path && !strchr(":|}", *path)) {
+		bool is_test = *path == '[';
+		size_t size = strcspn(path, is_test ? "]" : ".[:|}") + is_test;
 
-		if (!printer_member(row, &here, BYTES(path, size), &next))
+		if (!(is_test ? printer_choose(row, &here, path + 1, &next)
+			      : printer_member(row, &here, BYTES(path, size), &next)))
 			return false;
 		here = next;
 		path += size + (path[size] == '.');
@@ -42,57 +78,47 @@ static bool printer_search(
 	return here.type != VALUE_NIL;
 }
 
-/* Returns the number of PATH in the walk over the object. SIZE_MAX: the walk did not know it,
- * later ones do. */
-static size_t printer_field(struct printer_fields *fields, const char *path)
+/* Returns what the walk over the object has learned of PATH. NULL: the walk did not know it, later
+ * ones do. */
+static const struct printer_learned *printer_field(struct printer_fields *fields, const char *path)
 {
 	size_t at = (uintptr_t)path * UINT64_C(0x9e3779b97f4a7c15) >>
-		    57; /* paths are literals, each at its address */
+		    57; /* paths are in literals, each at its address */
+	struct printer_learned *learned;
 
 	_Static_assert(PRINTER_FIELDS == 128, "seven bits");
-	for (; fields->learned[at].path; at = (at + 1) % PRINTER_FIELDS)
-		if (fields->learned[at].path == path)
-			return fields->learned[at].number < fields->n_walked
-				       ? fields->learned[at].number
-				       : SIZE_MAX;
+	for (; (learned = &fields->learned[at])->path; at = (at + 1) % PRINTER_FIELDS)
+		if (learned->path == path)
+			return learned->number < fields->n_walked ? learned : NULL;
 	if (fields->n == PRINTER_FIELDS / 2)
-		return SIZE_MAX;
-	if (path_set_add_keys(&fields->set, path, &fields->learned[at].number) < 0) {
+		return NULL;
+	if (path_set_add_keys(&fields->set, path, &learned->number) < 0) {
 		err_forget(); /* no memory: it is searched for */
-		return SIZE_MAX;
+		return NULL;
 	}
-	fields->learned[at].path = path;
+	learned->path = path;
+	learned->rest = path + strcspn(path, "[:|}");
 	fields->n++;
-	return SIZE_MAX;
+	return NULL;
 }
 
 bool printer_find(
 	struct printer_row *row, const struct value *in, const char *path, struct value *ret_value)
 {
+	const struct printer_learned *learned = NULL;
+
 	if (*path == '@') {
 		*ret_value = *in;
 		return in->type != VALUE_NIL;
 	}
 	if (*path == '$')
 		return row->second && printer_search(row, row->second, path + 1, ret_value);
-	size_t number =
-		in == &row->object && row->fields ? printer_field(row->fields, path) : SIZE_MAX;
-	if (number == SIZE_MAX)
+	if (in == &row->object && row->fields)
+		learned = printer_field(row->fields, path);
+	if (!learned)
 		return printer_search(row, in, path, ret_value);
-	const struct value *value = path_set_value(&row->fields->set, number);
-	if (!value)
-		return false;
-	*ret_value = *value;
-	return value->type != VALUE_NIL;
-}
-
-bool printer_find_annotation(
-	struct printer_row *row, const struct value *in, const char *key, struct value *ret_value)
-{
-	struct value map;
-
-	return printer_find(row, in, "metadata.annotations", &map) &&
-	       printer_member(row, &map, bytes_str(key), ret_value);
+	in = path_set_value(&row->fields->set, learned->number);
+	return in && printer_search(row, in, learned->rest, ret_value);
 }
 
 struct bytes printer_text(struct printer_row *row, const struct value *in, const char *path)
@@ -101,7 +127,7 @@ struct bytes printer_text(struct printer_row *row, const struct value *in, const
 	struct bytes text;
 	struct value value;
 
-	if (strcmp(path, "@key") == 0)
+	if (strncmp(path, "@key", 4) == 0)
 		return row->key;
 	if (!printer_find(row, in, path, &value) ||
 		value_scalar_text(&value, scratch, &text) != FOUND)
@@ -148,24 +174,6 @@ bool printer_next(struct printer_row *row, struct value_iter *iter, struct value
 
 	printer_note(row, r);
 	return r == FOUND;
-}
-
-bool printer_condition(
-	struct printer_row *row, const char *path, const char *type, struct value *ret_condition)
-{
-	struct value_iter iter = printer_items(row, &row->object, path);
-
-	while (printer_next(row, &iter, ret_condition))
-		if (printer_is(row, ret_condition, "type", type))
-			return true;
-	return false;
-}
-
-bool printer_holds(
-	struct printer_row *row, const char *path, const char *type, struct value *ret_condition)
-{
-	return printer_condition(row, path, type, ret_condition) &&
-	       printer_is(row, ret_condition, "status", "True");
 }
 
 /* ---- writing a cell ----------------------------------------------------- */

@@ -60,7 +60,7 @@ bool printer_is_empty(struct printer_row *row, const struct value *in, const cha
 {
 	struct value value;
 
-	if (strcmp(path, "@key") == 0)
+	if (strncmp(path, "@key", 4) == 0)
 		return !row->key.size;
 	if (!printer_find(row, in, path, &value))
 		return true;
@@ -196,9 +196,10 @@ static const struct form {
 	const char *name;
 	void (*put)(struct printer_row *row, const struct value *in, const char *path);
 	bool always; /* it has a text for an absent field */
-	/* without PUT: around and between the texts of a list */
+	/* without PUT: around and between the texts of a list; NULL: no text */
 	const char *before, *between, *after;
 } forms[] = {
+	{"if", NULL, false},
 	{"time", form_time, true},
 	{"since", form_since, false},
 	{"labels", form_labels, true},
@@ -211,7 +212,6 @@ static const struct form {
 	{"trim", form_trim, false},
 	{"value", form_value, false},
 	{"roles", printer_put_roles, true},
-	{"class", printer_put_storage_class, true},
 	{"modes", printer_put_access_modes, false},
 	{"balancer", printer_put_balancer, false},
 	{"comma", NULL, false, "", ",", ""},
@@ -227,6 +227,8 @@ static void form_put(
 		form->put(row, in, path);
 		return;
 	}
+	if (!form->before)
+		return;
 	buf_str(row->text, form->before);
 	printer_put_each(row, in, path, "{@}", form->between);
 	buf_str(row->text, form->after);
@@ -234,31 +236,26 @@ static void form_put(
 
 /* ---- templates ---------------------------------------------------------- */
 
-/* Appends the field that FIELD, the text between braces, names. It is copied: fields are few and
- * short. */
-static void words_put_field(struct printer_row *row, const struct value *in, struct bytes field)
+/* Appends the field at FIELD, the text after a brace. */
+static void words_put_field(struct printer_row *row, const struct value *in, const char *field)
 {
-	char text[128], *form, *none;
+	const char *form = field + strcspn(field, ":|}");
+	const char *none = form + strcspn(form, "|}");
+	struct bytes name = BYTES(form + 1, (size_t)(none - form - (*form == ':')));
+	struct bytes text = BYTES(none + 1, *none == '|' ? strcspn(none + 1, "}") : 0);
+	bool empty = printer_is_empty(row, in, field);
 
-	(void)snprintf(text, sizeof(text), "%.*s", BYTES_ARG(field));
-	none = strchr(text, '|');
-	if (none)
-		*none++ = '\0';
-	form = strchr(text, ':');
-	if (form)
-		*form++ = '\0';
-	bool empty = printer_is_empty(row, in, text);
-	for (size_t i = 0; form && i < ARRAY_SIZE(forms); i++) {
-		if (strcmp(form, forms[i].name) != 0)
+	for (size_t i = 0; *form == ':' && i < ARRAY_SIZE(forms); i++) {
+		if (!bytes_equal(name, bytes_str(forms[i].name)))
 			continue;
-		if (empty && none)
-			buf_str(row->text, none);
+		if (empty && *none == '|')
+			buf_bytes_put(row->text, text);
 		else if (!empty || forms[i].always)
-			form_put(row, in, text, &forms[i]);
+			form_put(row, in, field, &forms[i]);
 		return;
 	}
-	struct bytes found = printer_text(row, in, text);
-	buf_bytes_put(row->text, found.size ? found : bytes_str(none ? none : ""));
+	struct bytes found = printer_text(row, in, field);
+	buf_bytes_put(row->text, found.size ? found : text);
 }
 
 /* Returns the first one of STOPS outside of fields and parts, from P on; else END. */
@@ -272,35 +269,34 @@ static const char *words_find(const char *p, const char *end, const char *stops)
 	return p;
 }
 
-/* Returns whether the first field of TEMPLATE is not empty. */
-static bool words_has_field(struct printer_row *row, const struct value *in, const char *template)
+/* Returns whether the first field from P on is not empty, or there is none. */
+static bool words_has_field(
+	struct printer_row *row, const struct value *in, const char *p, const char *end)
 {
-	char path[128];
-	const char *field = strchr(template, '{') + 1;
+	const char *field = memchr(p, '{', (size_t)(end - p));
 
-	(void)snprintf(path, sizeof(path), "%.*s", (int)strcspn(field, ":|}"), field);
-	return !printer_is_empty(row, in, path);
+	return !field || !printer_is_empty(row, in, field + 1);
 }
 
 static void words_put(
 	struct printer_row *row, const struct value *in, const char *p, const char *end)
 {
 	while (p < end) {
-		const char *next = words_find(p, end, "{["), *other, *stop;
+		const char *next = words_find(p, end, "{["), *stop;
 
 		buf_put(row->text, p, (size_t)(next - p));
 		if (next == end)
 			return;
+		p = next + 1;
 		if (*next == '{') {
-			stop = words_find(next + 1, end, "}");
-			words_put_field(row, in, BYTES(next + 1, (size_t)(stop - next - 1)));
+			stop = memchr(p, '}', (size_t)(end - p));
+			words_put_field(row, in, p);
 		} else {
-			other = words_find(next + 1, end, "|]");
-			stop = words_find(other, end, "]");
-			if (words_has_field(row, in, next))
-				words_put(row, in, next + 1, other);
-			else if (other < stop)
-				words_put(row, in, other + 1, stop);
+			stop = words_find(p, end, "]");
+			while (p < stop && !words_has_field(row, in, p, words_find(p, stop, "|")))
+				p = words_find(p, stop, "|") + 1;
+			if (p < stop)
+				words_put(row, in, p, words_find(p, stop, "|"));
 		}
 		p = stop + 1;
 	}
@@ -308,15 +304,12 @@ static void words_put(
 
 void printer_put_words(struct printer_row *row, const struct value *in, const char *template)
 {
-	const struct value here = *in; /* not the object itself: these paths don't last */
-
-	words_put(row, &here, template, template + strlen(template));
+	words_put(row, in, template, template + strlen(template));
 }
 
 bool printer_put_some(struct printer_row *row, const struct value *in, const char *template)
 {
-	const struct value here = *in;
-	bool has = words_has_field(row, &here, template);
+	bool has = words_has_field(row, in, template, template + strlen(template));
 
 	if (has)
 		printer_put_words(row, in, template);
