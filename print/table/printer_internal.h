@@ -195,8 +195,8 @@ void printer_put_since(
 /* Appends the map at PATH as KEY=VALUE,... in the order of these texts, or <none>. */
 void printer_put_labels(struct printer_row *row, const struct value *in, const char *path);
 
-/* Appends a LabelSelector in the grammar of -l: <none> if it is empty or NULL. */
-void printer_put_selector(struct printer_row *row, const struct value *selector);
+/* Appends the LabelSelector at PATH in the grammar of -l, or <none>. */
+void printer_put_selector(struct printer_row *row, const struct value *in, const char *path);
 
 /* Forms of fields (words.c) with cells of their own: the roles of a node with these labels; the
  * addresses at PATH of a load balancer, each once, in order; the access modes at PATH. */

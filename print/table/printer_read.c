@@ -176,6 +176,61 @@ bool printer_next(struct printer_row *row, struct value_iter *iter, struct value
 	return r == FOUND;
 }
 
+bool printer_is_empty(struct printer_row *row, const struct value *in, const char *path)
+{
+	struct value value;
+
+	if (strncmp(path, "@key", 4) == 0)
+		return !row->key.size;
+	if (!printer_find(row, in, path, &value))
+		return true;
+	if (value.type == VALUE_MAP || value.type == VALUE_ARRAY)
+		return value.count == 0;
+	return value.type == VALUE_STRING && value.text.size == 0;
+}
+
+/* The order of keys; items of one key keep theirs. */
+static int printer_compare_items(const void *a, const void *b)
+{
+	const struct printer_item *x = a, *y = b;
+	int r = bytes_compare(x->key, y->key);
+
+	return r ? r : (x->value.start > y->value.start) - (x->value.start < y->value.start);
+}
+
+void printer_list_at(struct printer_row *row, const struct value *in, const char *path,
+	const char *order, struct printer_list *ret_list)
+{
+	struct printer_item item;
+	struct value value;
+	struct value_iter iter;
+	int r;
+
+	*ret_list = (struct printer_list){.n = 0};
+	if (!printer_find(row, in, path, &value) ||
+		(value.type != VALUE_MAP && value.type != VALUE_ARRAY))
+		return;
+	value_iter_init(&iter, &value);
+	while ((r = value_iter_next(&iter, &item.key, &item.value)) == FOUND) {
+		if (value.type == VALUE_ARRAY)
+			item.key = order ? printer_text(row, &item.value, order) : BYTES_NONE;
+		r = ARRAY_ADD(
+			ret_list->items, ret_list->n, ret_list->room, item, "the items of a list");
+		if (r < 0)
+			break;
+	}
+	printer_note(row, r);
+	if (ret_list->n && (order || value.type == VALUE_MAP))
+		qsort(ret_list->items, ret_list->n, sizeof(*ret_list->items),
+			printer_compare_items);
+}
+
+void printer_list_release(struct printer_list *list)
+{
+	free(list->items);
+	*list = (struct printer_list){.n = 0};
+}
+
 /* ---- writing a cell ----------------------------------------------------- */
 
 enum printer_cell_type printer_put(struct printer_row *row, const char *text)
@@ -225,21 +280,8 @@ enum printer_cell_type printer_put_rest(
 	return printer_put(row, row->text->size == start ? none : "");
 }
 
-/* A requirement of a selector, to be sorted by key. */
-struct printer_requirement {
-	struct bytes key;
-	struct value value; /* of a map, if expression is false; else the whole expression */
-	bool expression;
-	size_t number; /* requirements of one key keep their order */
-};
-
-struct printer_requirements {
-	struct printer_requirement *items;
-	size_t n, room;
-};
-
 /* Returns character I of "KEY=VALUE", -1 after the end. */
-static int printer_label_at(const struct printer_requirement *label, size_t i)
+static int printer_label_at(const struct printer_item *label, size_t i)
 {
 	const uint8_t *key = label->key.data, *value = label->value.text.data;
 
@@ -261,99 +303,51 @@ static int printer_compare_labels(const void *a, const void *b)
 	return x - printer_label_at(b, i);
 }
 
-/* The order of keys, as metav1.FormatLabelSelector. */
-static int printer_compare_requirements(const void *a, const void *b)
+/* Appends a matchExpression: "KEY in (a,b)". */
+static void printer_put_expression(struct printer_row *row, const struct printer_item *item)
 {
-	const struct printer_requirement *x = a, *y = b;
-	int r = bytes_compare(x->key, y->key);
+	struct bytes op = printer_text(row, &item->value, "operator");
+	bool in = bytes_equal(op, BYTES_LIT("In"));
+	struct printer_list values;
 
-	return r ? r : (x->number > y->number) - (x->number < y->number);
-}
-
-static void printer_add_requirement(struct printer_row *row, struct printer_requirements *all,
-	struct printer_requirement requirement)
-{
-	requirement.number = all->n;
-	int r = ARRAY_ADD(
-		all->items, all->n, all->room, requirement, "the requirements of a selector");
-	printer_note(row, r);
-}
-
-static void printer_add_map(
-	struct printer_row *row, struct printer_requirements *all, const struct value *map)
-{
-	struct printer_requirement requirement = {.expression = false};
-	struct value_iter iter;
-	int r;
-
-	value_iter_init(&iter, map);
-	while ((r = value_iter_next(&iter, &requirement.key, &requirement.value)) == FOUND)
-		printer_add_requirement(row, all, requirement);
-	printer_note(row, r);
-}
-
-/* Appends " in (a,b)" of a matchExpression. */
-static void printer_put_set(struct printer_row *row, const struct value *expression, const char *op)
-{
-	struct value_iter iter = printer_items(row, expression, "values");
-	struct {
-		struct bytes *items;
-		size_t n, room;
-	} values = {0};
-	struct value value;
-
-	while (printer_next(row, &iter, &value)) {
-		int r = ARRAY_ADD(values.items, values.n, values.room, value.text,
-			"the values of a selector");
-		printer_note(row, r);
-	}
-	if (values.n)
-		qsort(values.items, values.n, sizeof(*values.items), array_by_bytes);
-	buf_printf(row->text, " %s (", op);
-	for (size_t i = 0; i < values.n; i++) {
-		buf_str(row->text, i ? "," : "");
-		buf_bytes_put(row->text, values.items[i]);
-	}
+	if (bytes_equal(op, BYTES_LIT("DoesNotExist")))
+		buf_byte(row->text, '!');
+	buf_bytes_put(row->text, item->key);
+	if (!in && !bytes_equal(op, BYTES_LIT("NotIn")))
+		return;
+	printer_list_at(row, &item->value, "values", "@", &values);
+	buf_str(row->text, in ? " in (" : " notin (");
+	for (size_t i = 0; i < values.n; i++)
+		buf_printf(row->text, "%s%.*s", i ? "," : "", BYTES_ARG(values.items[i].key));
 	buf_byte(row->text, ')');
-	free(values.items);
+	printer_list_release(&values);
 }
 
-static void printer_put_requirements(struct printer_row *row, struct printer_requirements *all,
+/* Appends the labels and matchExpressions of ALL, and releases it. */
+static void printer_put_requirements(struct printer_row *row, struct printer_list *all,
 	int (*compare)(const void *, const void *))
 {
 	if (all->n)
 		qsort(all->items, all->n, sizeof(*all->items), compare);
 	for (size_t i = 0; i < all->n; i++) {
-		const struct printer_requirement *q = &all->items[i];
-		struct bytes op = BYTES_NONE;
+		const struct printer_item *item = &all->items[i];
 
 		buf_str(row->text, i ? "," : "");
-		if (q->expression)
-			op = printer_text(row, &q->value, "operator");
-		if (bytes_equal(op, BYTES_LIT("DoesNotExist")))
-			buf_byte(row->text, '!');
-		buf_bytes_put(row->text, q->key);
-		if (!q->expression) {
-			buf_byte(row->text, '=');
-			buf_bytes_put(row->text, q->value.text);
-		} else if (bytes_equal(op, BYTES_LIT("In"))) {
-			printer_put_set(row, &q->value, "in");
-		} else if (bytes_equal(op, BYTES_LIT("NotIn"))) {
-			printer_put_set(row, &q->value, "notin");
-		}
+		if (item->value.type == VALUE_MAP)
+			printer_put_expression(row, item);
+		else
+			buf_printf(row->text, "%.*s=%.*s", BYTES_ARG(item->key),
+				BYTES_ARG(item->value.text));
 	}
-	if (!all->n)
-		buf_str(row->text, "<none>");
-	free(all->items);
+	buf_str(row->text, all->n ? "" : "<none>");
+	printer_list_release(all);
 }
 
 void printer_put_labels(struct printer_row *row, const struct value *in, const char *path)
 {
-	struct printer_requirements all = {0};
-	struct value map;
+	struct printer_list all;
 
-	if (printer_find(row, in, path, &map))
-		printer_add_map(row, &all, &map);
+	printer_list_at(row, in, path, NULL, &all);
 	printer_put_requirements(row, &all, printer_compare_labels);
 }
 
@@ -368,23 +362,22 @@ int printer_put_labels_of(struct bytes body, struct buf *out)
 	return row.error < 0 ? row.error : buf_error(out);
 }
 
-void printer_put_selector(struct printer_row *row, const struct value *selector)
+void printer_put_selector(struct printer_row *row, const struct value *in, const char *path)
 {
-	struct printer_requirements all = {0};
-	struct printer_requirement requirement = {.expression = true};
-	struct value_iter iter;
-	struct value map;
+	struct printer_list all = {.n = 0};
+	struct printer_item item;
+	struct value selector;
+	struct value_iter iter = {0};
 
-	if (!selector) {
-		buf_str(row->text, "<none>");
-		return;
+	if (printer_find(row, in, path, &selector)) {
+		printer_list_at(row, &selector, "matchLabels", NULL, &all);
+		iter = printer_items(row, &selector, "matchExpressions");
 	}
-	if (printer_find(row, selector, "matchLabels", &map))
-		printer_add_map(row, &all, &map);
-	iter = printer_items(row, selector, "matchExpressions");
-	while (printer_next(row, &iter, &requirement.value)) {
-		requirement.key = printer_text(row, &requirement.value, "key");
-		printer_add_requirement(row, &all, requirement);
+	while (printer_next(row, &iter, &item.value)) {
+		item.key = printer_text(row, &item.value, "key");
+		printer_note(row, ARRAY_ADD(all.items, all.n, all.room, item,
+					  "the requirements of a selector"));
 	}
-	printer_put_requirements(row, &all, printer_compare_requirements);
+	/* As metav1.FormatLabelSelector. */
+	printer_put_requirements(row, &all, printer_compare_items);
 }

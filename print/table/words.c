@@ -14,61 +14,6 @@
 
 #define ANNOTATION_MAX 140
 
-/* ---- lists and maps ----------------------------------------------------- */
-
-static int printer_compare_items(const void *a, const void *b)
-{
-	const struct printer_item *x = a, *y = b;
-
-	return bytes_compare(x->key, y->key);
-}
-
-void printer_list_at(struct printer_row *row, const struct value *in, const char *path,
-	const char *order, struct printer_list *ret_list)
-{
-	struct printer_item item;
-	struct value value;
-	struct value_iter iter;
-	int r;
-
-	*ret_list = (struct printer_list){.n = 0};
-	if (!printer_find(row, in, path, &value) ||
-		(value.type != VALUE_MAP && value.type != VALUE_ARRAY))
-		return;
-	value_iter_init(&iter, &value);
-	while ((r = value_iter_next(&iter, &item.key, &item.value)) == FOUND) {
-		if (value.type == VALUE_ARRAY)
-			item.key = order ? printer_text(row, &item.value, order) : BYTES_NONE;
-		r = ARRAY_ADD(
-			ret_list->items, ret_list->n, ret_list->room, item, "the items of a list");
-		if (r < 0)
-			break;
-	}
-	printer_note(row, r);
-	if (ret_list->n && (order || value.type == VALUE_MAP))
-		qsort(ret_list->items, ret_list->n, sizeof(*ret_list->items),
-			printer_compare_items);
-}
-
-void printer_list_release(struct printer_list *list)
-{
-	free(list->items);
-	*list = (struct printer_list){.n = 0};
-}
-
-bool printer_is_empty(struct printer_row *row, const struct value *in, const char *path)
-{
-	struct value value;
-
-	if (strncmp(path, "@key", 4) == 0)
-		return !row->key.size;
-	if (!printer_find(row, in, path, &value))
-		return true;
-	if (value.type == VALUE_MAP || value.type == VALUE_ARRAY)
-		return value.count == 0;
-	return value.type == VALUE_STRING && value.text.size == 0;
-}
-
 /* ---- forms of a field --------------------------------------------------- */
 
 /* A moment as kubectl prints it: in the local time zone. */
@@ -148,13 +93,6 @@ static void form_annotations(struct printer_row *row, const struct value *in, co
 	printer_list_release(&all);
 }
 
-static void form_selector(struct printer_row *row, const struct value *in, const char *path)
-{
-	struct value value;
-
-	printer_put_selector(row, printer_find(row, in, path, &value) ? &value : NULL);
-}
-
 static void form_boolean(struct printer_row *row, const struct value *in, const char *path)
 {
 	buf_str(row->text, printer_is(row, in, path, "true") ? "True" : "False");
@@ -204,7 +142,7 @@ static const struct form {
 	{"since", form_since, false},
 	{"labels", form_labels, true},
 	{"annotations", form_annotations, true},
-	{"selector", form_selector, true},
+	{"selector", printer_put_selector, true},
 	{"map", printer_put_labels, true},
 	{"bool", form_boolean, true},
 	{"access", form_access, true},
