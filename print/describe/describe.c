@@ -49,13 +49,19 @@ static void describe_some(struct describe *d, const char *template)
 static void describe_one(struct describe *d, const struct describe_line *line)
 {
 	struct value here = d->here, part;
+	struct printer_list all;
 
 	if (line->list) {
 		describe_indent(d, 0);
 		describe_words(d, line->line);
-		if (!printer_put_each(&d->row, &d->here, line->list, line->item, line->between))
-			buf_str(d->row.text, line->none);
+		describe_items_at(d, line->list, line->order, &all);
+		for (size_t i = 0; i < all.n; i++) {
+			buf_str(d->row.text, i ? line->between : "");
+			printer_put_words(&d->row, &all.items[i].value, line->item);
+		}
+		buf_str(d->row.text, all.n ? "" : line->none);
 		buf_byte(d->row.text, '\n');
+		printer_list_release(&all);
 	} else if (line->line) {
 		describe_template(d, line->line);
 	}
@@ -131,8 +137,7 @@ static bool describe_is_metadata(const struct value *object)
 int describe_put(const struct describe_object *object, struct buf *out)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
-	struct describe d = {
-		.object = object, .margin = "", .row = {.text = &text, .now_ns = object->now_ns}};
+	struct describe d = {.object = object, .row = {.text = &text, .now_ns = object->now_ns}};
 	const struct describe_line *lines = describe_kind_lines(object->resource);
 	int r = value_read(object->body, &d.row.object);
 

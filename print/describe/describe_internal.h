@@ -25,8 +25,6 @@ struct describe {
 	struct value here;             /* the described part; row.second is another one beside it */
 	const struct value *container; /* of a variable */
 	int level;                     /* of the lines, two blanks each */
-	/* before the names of containers and volumes: a blank in a template of pods */
-	const char *margin;
 };
 
 /* Appends lines for the part d->here. */
@@ -42,8 +40,8 @@ struct describe_line {
 	int level;         /* deeper than the lines around it */
 	const char *line;  /* the template; "": an empty line */
 	const char *some;  /* a template instead, only if its first field is not empty */
-	/* after `line`, in it: the items of the list at this path by the template `item`; `none`
-	 * if there are none */
+	/* after `line`, in it: the items of the list at this path, in `order`, by the template
+	 * `item`; `none` if there are none */
 	const char *list, *item, *between, *none;
 	const struct describe_line *lines; /* after `line`; the table ends with END_OF_LINES */
 	describe_fn *fn;                   /* after those */

@@ -10,23 +10,6 @@
 
 /* ---- containers --------------------------------------------------------- */
 
-/* "Port:  80/TCP (http)", "Ports: ..." for several. */
-static void container_ports(struct describe *d)
-{
-	size_t n = printer_items(&d->row, &d->here, "ports").left;
-
-	describe_indent(d, 0);
-	buf_printf(d->row.text, "Port%s:\t%s", n > 1 ? "s" : "", n ? "" : "<none>");
-	(void)printer_put_each(
-		&d->row, &d->here, "ports", "{containerPort|0}/{protocol}[ ({name})]", ", ");
-	buf_byte(d->row.text, '\n');
-	describe_indent(d, 0);
-	buf_printf(d->row.text, "Host Port%s:\t%s", n > 1 ? "s" : "", n ? "" : "<none>");
-	(void)printer_put_each(
-		&d->row, &d->here, "ports", "{hostPort|0}/{protocol}[ ({name})]", ", ");
-	buf_byte(d->row.text, '\n');
-}
-
 static void container_word(struct describe *d)
 {
 	describe_text_lines(d, describe_get(d, "@"));
@@ -168,7 +151,8 @@ static void container_field_variable(struct describe *d)
 		.body = d->object->body.data, .body_size = (uint32_t)d->object->body.size};
 
 	(void)snprintf(copy, sizeof(copy), "%.*s", BYTES_ARG(path));
-	int r = *d->margin ? KINF_NOT_FOUND : kinf_object_path(&pod, copy, &text, &size);
+	int r = strcmp(d->object->resource, "pods") ? KINF_NOT_FOUND
+						    : kinf_object_path(&pod, copy, &text, &size);
 	if (r != KINF_FOUND)
 		size = 0; /* an invalid path also has no value */
 	if (r == -ENOMEM)
@@ -239,7 +223,16 @@ static const struct describe_line container_lines[] = {
 	{.when = "$name", .line = "Container ID:\t{$containerID}"},
 	{.line = "Image:\t{image}"},
 	{.when = "$name", .line = "Image ID:\t{$imageID}"},
-	{.fn = container_ports},
+	{.line = "Port[{ports[1]:if}s]:\t",
+		.list = "ports",
+		.item = "{containerPort|0}/{protocol}[ ({name})]",
+		.between = ", ",
+		.none = "<none>"},
+	{.line = "Host Port[{ports[1]:if}s]:\t",
+		.list = "ports",
+		.item = "{hostPort|0}/{protocol}[ ({name})]",
+		.between = ", ",
+		.none = "<none>"},
 	{.when = "securityContext.seccompProfile",
 		.line = "SeccompProfile:\t{securityContext.seccompProfile.type}"},
 	{.level = 1,
@@ -269,96 +262,65 @@ static const struct describe_line container_lines[] = {
 	END_OF_LINES,
 };
 
-/* The containers of the kind OF in the pod, or template, d->here. */
-static void container_list(struct describe *d)
+/* Describes the container d->here of a pod, with its status in the list OF, or of a template. */
+static void container_put(struct describe *d)
 {
-	static const struct {
-		const char *label, *path, *statuses;
-	} kinds[] = {
-		{"Init Containers", "spec.initContainers", "status.initContainerStatuses"},
-		{"Containers", "spec.containers", "status.containerStatuses"},
-		{"Ephemeral Containers", "spec.ephemeralContainers",
-			"status.ephemeralContainerStatuses"},
-	};
-	const struct value pod = d->here;
-	struct printer_list all;
-	size_t kind = 0;
+	const struct value container = d->here;
+	int level = d->level;
+	struct value status;
+	char path[256];
 
-	while (strcmp(kinds[kind].label, d->row.of) != 0)
-		kind++;
-	describe_items_at(d, kinds[kind].path, NULL, &all);
-	buf_printf(d->row.text, "%s%s:%s\n", *d->margin ? "  " : "", kinds[kind].label,
-		all.n ? "" : " <none>");
-	for (size_t i = 0; i < all.n; i++) {
-		struct bytes name = printer_text(&d->row, &all.items[i].value, "name");
-		struct value status;
-		char path[256];
-
-		(void)snprintf(
-			path, sizeof(path), "%s[name=%.*s]", kinds[kind].statuses, BYTES_ARG(name));
-		d->here = pod;
-		if (describe_find(d, path, &status))
-			d->row.second = &status;
-		d->container = &all.items[i].value;
-		d->here = *d->container;
-		buf_printf(d->row.text, "  %s", d->margin);
-		describe_template(d, "{name}:");
-		d->level += 2;
-		describe_lines(d, container_lines);
-		d->level -= 2;
-		d->row.second = NULL;
-	}
-	printer_list_release(&all);
-	d->here = pod;
+	(void)snprintf(
+		path, sizeof(path), "%s[name=%.*s]", d->row.of, BYTES_ARG(describe_get(d, "name")));
+	if (printer_find(&d->row, &d->row.object, path, &status))
+		d->row.second = &status;
+	d->container = &container;
+	buf_blanks(d->row.text, (size_t)level + 2);
+	describe_words(d, "{name}:\n");
+	d->level = 2;
+	describe_lines(d, container_lines);
+	d->level = level;
+	d->row.second = NULL;
 }
+
+#define CONTAINERS \
+	{.when = "spec.initContainers", .line = "Init Containers:"}, \
+		{.each = "spec.initContainers", \
+			.fn = container_put, \
+			.of = "status.initContainerStatuses"}, \
+		{.line = "Containers:[{spec.containers:if}| <none>]"}, \
+	{ \
+		.each = "spec.containers", .fn = container_put, .of = "status.containerStatuses" \
+	}
 
 /* ---- pods --------------------------------------------------------------- */
 
-static void pod_volumes(struct describe *d)
+static void volume_put(struct describe *d)
 {
-	struct value pod = d->here;
-	struct printer_list all;
+	int level = d->level;
 
-	describe_items_at(d, "spec.volumes", NULL, &all);
-	buf_printf(d->row.text, "%sVolumes:%s\n", *d->margin ? "  " : "", all.n ? "" : "\t<none>");
-	for (size_t i = 0; i < all.n; i++) {
-		d->here = all.items[i].value;
-		buf_printf(d->row.text, "  %s", d->margin);
-		describe_template(d, "{name}:");
-		describe_volume_source(d);
+	buf_blanks(d->row.text, (size_t)level + 2);
+	describe_words(d, "{name}:\n");
+	d->level = 0;
+	describe_volume_source(d);
+	d->level = level;
+}
+
+#define VOLUMES \
+	{.line = "Volumes:[{spec.volumes:if}|\t<none>]"}, \
+	{ \
+		.each = "spec.volumes", .fn = volume_put \
 	}
-	printer_list_release(&all);
-	d->here = pod;
-}
 
-/* "node.kubernetes.io/x=v:NoExecute op=Exists for 300s" of d->here. */
-static void toleration_put(struct describe *d)
-{
-	size_t start = d->row.text->size;
-
-	describe_words(d, "{key}[={value}][:{effect}]");
-	if (describe_is_empty(d, "value") && printer_is(&d->row, &d->here, "operator", "Exists"))
-		buf_str(d->row.text, d->row.text->size > start ? " op=Exists" : "op=Exists");
-	describe_words(d, "[ for {tolerationSeconds}s]");
-}
-
-static void pod_tolerations(struct describe *d)
-{
-	struct value pod = d->here;
-	struct printer_list all;
-
-	describe_items_at(d, "spec.tolerations", "key", &all);
-	buf_printf(
-		d->row.text, "%sTolerations:\t%s", *d->margin ? "  " : "", all.n ? "" : "<none>");
-	for (size_t i = 0; i < all.n; i++) {
-		buf_str(d->row.text, i ? "\n\t" : "");
-		d->here = all.items[i].value;
-		toleration_put(d);
+/* "node.kubernetes.io/x=v:NoExecute op=Exists for 300s" */
+#define TOLERATIONS \
+	{ \
+		.line = "Tolerations:\t", .list = "spec.tolerations", .order = "key", \
+		.item = "{key}[={value}][:{effect}]" \
+			"[{value:if}|{[operator=Exists]:if}[{key:if} |{effect:if} ]op=Exists]" \
+			"[ for {tolerationSeconds}s]", \
+		.between = "\n\t", .none = "<none>" \
 	}
-	buf_byte(d->row.text, '\n');
-	printer_list_release(&all);
-	d->here = pod;
-}
 
 static void pod_spread(struct describe *d)
 {
@@ -368,7 +330,7 @@ static void pod_spread(struct describe *d)
 	describe_items_at(d, "spec.topologySpreadConstraints", "topologyKey", &all);
 	for (size_t i = 0; i < all.n; i++) {
 		d->here = all.items[i].value;
-		buf_str(d->row.text, *d->margin ? "  " : "");
+		describe_indent(d, 0);
 		buf_str(d->row.text, i ? "\t" : "Topology Spread Constraints:\t");
 		describe_words(
 			d, "{topologyKey}:{whenUnsatisfiable} when max skew {maxSkew} is exceeded");
@@ -378,20 +340,6 @@ static void pod_spread(struct describe *d)
 	}
 	printer_list_release(&all);
 	d->here = pod;
-}
-
-static void pod_status(struct describe *d)
-{
-	struct bytes phase = describe_get(d, "status.phase");
-
-	if (describe_is_empty(d, "metadata.deletionTimestamp") ||
-		bytes_equal(phase, BYTES_LIT("Failed")) ||
-		bytes_equal(phase, BYTES_LIT("Succeeded"))) {
-		describe_template(d, "Status:\t{status.phase}");
-		return;
-	}
-	describe_template(d, "Status:\tTerminating (lasts {metadata.deletionTimestamp:since})");
-	describe_template(d, "Termination Grace Period:\t{metadata.deletionGracePeriodSeconds|0}s");
 }
 
 /* The status of a readiness gate's condition: d->here is the gate. */
@@ -422,7 +370,11 @@ static const struct describe_line pod_lines[] = {
 	{.some = "Node:\t{spec.nodeName}/{status.hostIP}"},
 	{.some = "Start Time:\t{status.startTime:time}"},
 	LINES_LABELS,
-	{.fn = pod_status},
+	{.line = "Status:\t[{metadata.deletionTimestamp:if}"
+		 "[{status[phase=Failed].phase}|{status[phase=Succeeded].phase}|"
+		 "Terminating (lasts {metadata.deletionTimestamp:since})\n"
+		 "Termination Grace Period:\t{metadata.deletionGracePeriodSeconds|0}s]|"
+		 "{status.phase}]"},
 	{.some = "Reason:\t{status.reason}"},
 	{.some = "Message:\t{status.message}"},
 	{.when = "spec.securityContext.seccompProfile",
@@ -436,17 +388,19 @@ static const struct describe_line pod_lines[] = {
 	{.some = "NominatedNodeName:\t{status.nominatedNodeName}"},
 	{.when = "spec.resources", .line = "Resources:"},
 	{.in = "spec.resources", .level = 1, .lines = describe_resources},
-	{.when = "spec.initContainers", .fn = container_list, .of = "Init Containers"},
-	{.fn = container_list, .of = "Containers"},
-	{.when = "spec.ephemeralContainers", .fn = container_list, .of = "Ephemeral Containers"},
+	CONTAINERS,
+	{.when = "spec.ephemeralContainers", .line = "Ephemeral Containers:"},
+	{.each = "spec.ephemeralContainers",
+		.fn = container_put,
+		.of = "status.ephemeralContainerStatuses"},
 	{.when = "spec.readinessGates", .line = "Readiness Gates:\n  Type\tStatus"},
 	{.each = "spec.readinessGates", .level = 1, .fn = pod_gate},
 	{.when = "status.conditions", .line = "Conditions:\n  Type\tStatus"},
 	{.each = "status.conditions", .level = 1, .line = "{type} \t{status} "},
-	{.fn = pod_volumes},
+	VOLUMES,
 	{.line = "QoS Class:\t{status.qosClass}"}, /* by the API server */
 	{.line = "Node-Selectors:\t{spec.nodeSelector:labels}"},
-	{.fn = pod_tolerations},
+	TOLERATIONS,
 	{.fn = pod_spread},
 	{.when = "spec.schedulingGroup", .line = "SchedulingGroup:"},
 	{.in = "spec.schedulingGroup", .level = 1, .lines = scheduling_group_lines},
@@ -455,30 +409,23 @@ static const struct describe_line pod_lines[] = {
 };
 
 static const struct describe_line template_lines[] = {
-	{.line = "  Labels:\t{metadata.labels:labels}"},
-	{.some = "  Annotations:\t{metadata.annotations:annotations}"},
-	{.level = 1, .some = "Service Account:\t{spec.serviceAccountName}"},
-	{.when = "spec.initContainers", .fn = container_list, .of = "Init Containers"},
-	{.fn = container_list, .of = "Containers"},
-	{.fn = pod_volumes},
+	{.line = "Labels:\t{metadata.labels:labels}"},
+	{.some = "Annotations:\t{metadata.annotations:annotations}"},
+	{.some = "Service Account:\t{spec.serviceAccountName}"},
+	CONTAINERS,
+	VOLUMES,
 	{.fn = pod_spread},
-	{.level = 1, .some = "Priority Class Name:\t{spec.priorityClassName}"},
-	{.line = "  Node-Selectors:\t{spec.nodeSelector:labels}"},
-	{.fn = pod_tolerations},
-	{.when = "spec.schedulingGroup", .line = "  SchedulingGroup:"},
-	{.in = "spec.schedulingGroup", .level = 1, .lines = scheduling_group_lines},
+	{.some = "Priority Class Name:\t{spec.priorityClassName}"},
+	{.line = "Node-Selectors:\t{spec.nodeSelector:labels}"},
+	TOLERATIONS,
+	{.when = "spec.schedulingGroup", .line = "SchedulingGroup:"},
+	{.in = "spec.schedulingGroup", .lines = scheduling_group_lines},
 	END_OF_LINES,
 };
 
-static void template_put(struct describe *d)
-{
-	d->margin = " ";
-	describe_lines(d, template_lines);
-	d->margin = "";
-}
-
 const struct describe_line describe_pod_template[] = {
-	{.line = "Pod Template:", .in = "template", .fn = template_put},
+	{.line = "Pod Template:"},
+	{.in = "template", .level = 1, .lines = template_lines},
 	END_OF_LINES,
 };
 

@@ -229,7 +229,7 @@ void printer_put_lines(struct printer_row *row, struct bytes text, const char *b
  * second part (the status of a container).
  *
  * A path also has steps in brackets: `list[KEY=TEXT]`, the first item with that member; `list[0]`,
- * the first item; `map[KEY=TEXT]`, the map itself if it has that member; `map[KEY]`, for a KEY with
+ * an item by its number; `map[KEY=TEXT]`, the map itself if it has that member; `map[KEY]`, for a KEY with
  * dots.
  *
  *	"{kind:lower}[/{name}]", "Replicas:\t{status.replicas|0} current"

@@ -53,8 +53,8 @@ static bool printer_choose(struct printer_row *row, const struct value *here, co
 	}
 	if (here->type == VALUE_ARRAY)
 		value_iter_init(&iter, here);
-	while (printer_next(row, &iter, ret_value))
-		if (test[key] == ']' || printer_passes(row, ret_value, test))
+	for (int left = *test - '0'; printer_next(row, &iter, ret_value); left--)
+		if (test[key] == ']' ? !left : printer_passes(row, ret_value, test))
 			return true;
 	return false;
 }
