@@ -30,44 +30,6 @@ static const struct describe_line container_terminated[] = {
 	END_OF_LINES,
 };
 
-static void container_put_state(struct describe *d, const char *label, const char *path)
-{
-	static const struct {
-		const char *member, *word;
-		const struct describe_line *lines;
-	} states[] = {{"running", "Running", container_running},
-		{"waiting", "Waiting", container_waiting},
-		{"terminated", "Terminated", container_terminated}};
-	struct value here = d->here, state, part;
-	size_t i = ARRAY_SIZE(states);
-
-	if (describe_find(d, path, &state))
-		for (i = 0; i < ARRAY_SIZE(states); i++)
-			if (printer_find(&d->row, &state, states[i].member, &part))
-				break;
-	describe_indent(d, 0);
-	buf_printf(d->row.text, "%s:\t%s\n", label,
-		i < ARRAY_SIZE(states) ? states[i].word : "Waiting");
-	if (i == ARRAY_SIZE(states))
-		return;
-	d->here = part;
-	describe_lines(d, states[i].lines);
-	d->here = here;
-}
-
-static void container_states(struct describe *d)
-{
-	struct value ended;
-
-	if (!d->row.second)
-		return;
-	container_put_state(d, "State", "$state");
-	if (describe_find(d, "$lastState.terminated", &ended))
-		container_put_state(d, "Last State", "$lastState");
-	describe_template(d, "Ready:\t{$ready:bool}");
-	describe_template(d, "Restart Count:\t{$restartCount|0}");
-}
-
 /* ---- probes ------------------------------------------------------------- */
 
 static void probe_put_address(struct describe *d)
@@ -241,7 +203,16 @@ static const struct describe_line container_lines[] = {
 	{.each = "command", .level = 1, .fn = container_word},
 	{.when = "args", .line = "Args:"},
 	{.each = "args", .level = 1, .fn = container_word},
-	{.fn = container_states},
+	{.when = "$name",
+		.line = "State:\t[{$state.running:if}Running|{$state.terminated:if}Terminated|"
+			"Waiting]"},
+	{.in = "$state.running", .lines = container_running},
+	{.in = "$state.waiting", .lines = container_waiting},
+	{.in = "$state.terminated", .lines = container_terminated},
+	{.when = "$lastState.terminated", .line = "Last State:\tTerminated"},
+	{.in = "$lastState.terminated", .lines = container_terminated},
+	{.when = "$name", .line = "Ready:\t{$ready:bool}"},
+	{.when = "$name", .line = "Restart Count:\t{$restartCount|0}"},
 	{.in = "resources", .lines = describe_resources},
 	{.in = "livenessProbe", .fn = probe_put, .of = "Liveness"},
 	{.in = "readinessProbe", .fn = probe_put, .of = "Readiness"},

@@ -43,103 +43,37 @@ static const struct printer_cell_row node_cells[] = {
 
 /* ---- events ------------------------------------------------------------- */
 
-/* The fields of an event in its two groups. */
-struct event_fields {
-	const char *first, *last, *count, *object, *component, *host, *controller;
-};
-
-static const struct event_fields event_core = {"firstTimestamp", "lastTimestamp", "count",
-	"involvedObject", "source.component", "source.host", "reportingComponent"};
-static const struct event_fields event_new = {"deprecatedFirstTimestamp", "deprecatedLastTimestamp",
-	"deprecatedCount", "regarding", "deprecatedSource.component", "deprecatedSource.host",
-	"reportingController"};
-
-static const struct event_fields *event_form(struct printer_row *row)
-{
-	struct bytes version = printer_text(row, &row->object, "apiVersion");
-
-	return bytes_starts(version, BYTES_LIT("events.k8s.io/")) ? &event_new : &event_core;
-}
-
-static enum printer_cell_type event_first_seen(struct printer_row *row)
-{
-	const char *first = event_form(row)->first;
-
-	if (!printer_text(row, &row->object, first).size)
-		first = "eventTime";
-	printer_put_since(row, &row->object, first, "<unknown>");
-	return PRINTER_STRING;
-}
-
-static enum printer_cell_type event_last_seen(struct printer_row *row)
-{
-	const char *last = event_form(row)->last;
-	struct value series;
-
-	if (printer_find(row, &row->object, "series", &series))
-		last = "series.lastObservedTime";
-	else if (!printer_text(row, &row->object, last).size)
-		return event_first_seen(row);
-	printer_put_since(row, &row->object, last, "<unknown>");
-	return PRINTER_STRING;
-}
+/* Events of events.k8s.io have other fields than those of the core group. */
+#define EVENT_FIRST \
+	"{firstTimestamp:since}|{deprecatedFirstTimestamp:since}|{eventTime:since}|<unknown>]"
 
 static enum printer_cell_type event_count(struct printer_row *row)
 {
-	int64_t count = printer_integer(row, &row->object, event_form(row)->count);
-	struct value series;
+	static const char *const paths[] = {"series.count", "count", "deprecatedCount"};
+	int64_t count = 0;
 
-	if (printer_find(row, &row->object, "series", &series))
-		count = printer_integer(row, &series, "count");
-	else if (!count)
-		count = 1;
-	buf_printf(row->text, "%" PRId64, count);
+	for (size_t i = 0; i < ARRAY_SIZE(paths) && !count; i++)
+		count = printer_integer(row, &row->object, paths[i]);
+	buf_printf(row->text, "%" PRId64, count ? count : 1);
 	return PRINTER_NUMBER;
 }
 
-static enum printer_cell_type event_object(struct printer_row *row)
-{
-	struct value object;
-
-	if (!printer_find(row, &row->object, event_form(row)->object, &object))
-		return PRINTER_STRING;
-	printer_put_words(row, &object, "{kind:lower}[/{name}]");
-	return PRINTER_STRING;
-}
-
-static enum printer_cell_type event_subobject(struct printer_row *row)
-{
-	struct value object;
-
-	if (!printer_find(row, &row->object, event_form(row)->object, &object))
-		return PRINTER_STRING;
-	return printer_put_bytes(row, printer_text(row, &object, "fieldPath"));
-}
-
-static enum printer_cell_type event_source(struct printer_row *row)
-{
-	const struct event_fields *fields = event_form(row);
-	struct bytes component = printer_text(row, &row->object, fields->component);
-	struct bytes host = printer_text(row, &row->object, fields->host);
-
-	if (!component.size)
-		component = printer_text(row, &row->object, fields->controller);
-	if (!host.size)
-		host = printer_text(row, &row->object, "reportingInstance");
-	buf_bytes_put(row->text, component);
-	buf_str(row->text, host.size ? ", " : "");
-	return printer_put_bytes(row, host);
-}
-
 static const struct printer_cell_row event_cells[] = {
-	CELL_FUNCTION("Last Seen", "string", 0, event_last_seen),
+	CELL_WORDS("Last Seen",
+		"[{series:if}{series.lastObservedTime:since|<unknown>}|{lastTimestamp:since}|"
+		"{deprecatedLastTimestamp:since}|" EVENT_FIRST),
 	CELL_TEXT("Type", "type", NULL),
 	CELL_TEXT("Reason", "reason", NULL),
-	CELL_FUNCTION("Object", "string", 0, event_object),
-	CELL_FUNCTION("Subobject", "string", 1, event_subobject),
-	CELL_FUNCTION("Source", "string", 1, event_source),
+	CELL_WORDS("Object", "[{involvedObject.kind:lower}[/{involvedObject.name}]|"
+			     "{regarding.kind:lower}[/{regarding.name}]]"),
+	CELL("Subobject", "string", 1, HOW_WORDS,
+		"[{involvedObject.fieldPath}|{regarding.fieldPath}]"),
+	CELL("Source", "string", 1, HOW_WORDS,
+		"[{source.component}|{deprecatedSource.component}|{reportingComponent}|"
+		"{reportingController}]"
+		"[, {source.host}|, {deprecatedSource.host}|, {reportingInstance}]"),
 	CELL_WORDS("Message", "[{note:trim}|{message:trim}]"),
-	CELL_FUNCTION("First Seen", "string", 1, event_first_seen),
+	CELL("First Seen", "string", 1, HOW_WORDS, "[" EVENT_FIRST),
 	CELL_FUNCTION("Count", "string", 1, event_count),
 	CELL_AS_NAME("Name", 1, HOW_TEXT, "metadata.name"),
 };

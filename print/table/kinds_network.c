@@ -4,15 +4,6 @@
 
 #include "print/table/printer_internal.h"
 
-#define SHOWN_MAX 3 /* shown items of a list */
-
-/* Ends a list of COUNT items, of which SHOWN_MAX are shown. */
-static enum printer_cell_type network_end_list(
-	struct printer_row *row, size_t start, size_t count, const char *none)
-{
-	return printer_put_rest(row, start, count > SHOWN_MAX ? count - SHOWN_MAX : 0, none);
-}
-
 /* ---- services ----------------------------------------------------------- */
 
 void printer_put_balancer(struct printer_row *row, const struct value *in, const char *path)
@@ -70,7 +61,7 @@ static void endpoints_add(struct printer_row *row, size_t start, size_t *count, 
 {
 	bool is_ipv6 = ip.size && memchr(ip.data, ':', ip.size);
 
-	if (++*count > SHOWN_MAX)
+	if (++*count > PRINTER_SHOWN)
 		return;
 	buf_str(row->text, row->text->size > start ? "," : "");
 	buf_printf(row->text, port && is_ipv6 ? "[%.*s]" : "%.*s", BYTES_ARG(ip));
@@ -98,7 +89,7 @@ static enum printer_cell_type endpoints_list(struct printer_row *row)
 				break;
 		}
 	}
-	return network_end_list(row, start, count, n_subsets ? "" : "<none>");
+	return printer_put_rest(row, start, count, n_subsets ? "" : "<none>");
 }
 
 static const struct printer_cell_row endpoints_cells[] = {
@@ -106,28 +97,6 @@ static const struct printer_cell_row endpoints_cells[] = {
 	CELL_FUNCTION("Endpoints", "string", 0, endpoints_list),
 	CELL_AGE,
 };
-
-static enum printer_cell_type slice_ports(struct printer_row *row)
-{
-	struct value_iter iter = printer_items(row, &row->object, "ports");
-	size_t start = row->text->size, count = 0;
-	struct value port;
-
-	for (; printer_next(row, &iter, &port); count++) {
-		struct value found;
-		struct bytes text = BYTES_LIT("*");
-
-		if (printer_find(row, &port, "port", &found))
-			text = printer_text(row, &port, "port");
-		else if (printer_find(row, &port, "name", &found))
-			text = found.text;
-		if (count < SHOWN_MAX) {
-			buf_str(row->text, count ? "," : "");
-			buf_bytes_put(row->text, text);
-		}
-	}
-	return network_end_list(row, start, count, "<unset>");
-}
 
 static enum printer_cell_type slice_endpoints(struct printer_row *row)
 {
@@ -139,16 +108,17 @@ static enum printer_cell_type slice_endpoints(struct printer_row *row)
 		struct value_iter addresses = printer_items(row, &endpoint, "addresses");
 
 		for (; printer_next(row, &addresses, &address); count++)
-			if (count < SHOWN_MAX)
+			if (count < PRINTER_SHOWN)
 				printer_put_more(row, start, address.text);
 	}
-	return network_end_list(row, start, count, "<unset>");
+	return printer_put_rest(row, start, count, "<unset>");
 }
 
 static const struct printer_cell_row slice_cells[] = {
 	CELL_NAME,
 	CELL_TEXT("AddressType", "addressType", NULL),
-	CELL_FUNCTION("Ports", "string", 0, slice_ports),
+	CELL("Ports", "string", 0, HOW_SOME, "ports", "[{port}|{name}|{[name=]:if}|*]",
+		.none = "<unset>"),
 	CELL_FUNCTION("Endpoints", "string", 0, slice_endpoints),
 	CELL_AGE,
 };
@@ -165,14 +135,14 @@ static enum printer_cell_type ingress_hosts(struct printer_row *row)
 	for (; printer_next(row, &iter, &rule); rules++) {
 		struct bytes host = printer_text(row, &rule, "host");
 
-		more |= shown == SHOWN_MAX;
+		more |= shown == PRINTER_SHOWN;
 		if (more || !host.size)
 			continue;
 		printer_put_more(row, start, host);
 		shown++;
 	}
 	if (more)
-		buf_printf(row->text, " + %zu more...", rules - SHOWN_MAX);
+		buf_printf(row->text, " + %zu more...", rules - PRINTER_SHOWN);
 	return printer_put(row, shown ? "" : "*");
 }
 

@@ -127,36 +127,21 @@ static const struct printer_cell_row level_cells[] = {
 
 /* ---- the API ------------------------------------------------------------ */
 
-#define CRD_VERSIONS_MAX 32
-
 /* The served versions in the order of their texts, the storage version marked. */
 static enum printer_cell_type crd_versions(struct printer_row *row)
 {
-	struct {
-		struct bytes name;
-		bool stored;
-	} found[CRD_VERSIONS_MAX];
-	struct value_iter iter = printer_items(row, &row->object, "spec.versions");
-	size_t n = 0, start = row->text->size;
-	struct value version;
+	size_t start = row->text->size;
+	struct printer_list all;
 
-	while (n < CRD_VERSIONS_MAX && printer_next(row, &iter, &version)) {
-		struct bytes name = printer_text(row, &version, "name");
-		size_t at = n;
-
-		if (!printer_is_true(row, &version, "served"))
+	printer_list_at(row, &row->object, "spec.versions", "name", &all);
+	for (size_t i = 0; i < all.n; i++) {
+		if (!printer_is_true(row, &all.items[i].value, "served"))
 			continue;
-		for (; at && bytes_compare(found[at - 1].name, name) > 0; at--)
-			found[at] = found[at - 1];
-		found[at].name = name;
-		found[at].stored = printer_is_true(row, &version, "storage");
-		n++;
-	}
-	for (size_t i = 0; i < n; i++) {
-		printer_put_more(row, start, found[i].name);
-		if (found[i].stored)
+		printer_put_more(row, start, all.items[i].key);
+		if (printer_is_true(row, &all.items[i].value, "storage"))
 			buf_str(row->text, "(storage)");
 	}
+	printer_list_release(&all);
 	return PRINTER_STRING;
 }
 
@@ -191,24 +176,11 @@ static const struct printer_cell_row apiservice_cells[] = {
 	CELL_AGE,
 };
 
-static enum printer_cell_type storageversion_list(struct printer_row *row)
-{
-	struct value_iter iter = printer_items(row, &row->object, "status.storageVersions");
-	size_t n = 0, start = row->text->size;
-	struct value version;
-
-	for (; printer_next(row, &iter, &version); n++)
-		if (n < 3) {
-			buf_str(row->text, n ? "," : "");
-			printer_put_words(row, &version, "{apiServerID}={encodingVersion}");
-		}
-	return printer_put_rest(row, start, n > 3 ? n - 3 : 0, "<unset>");
-}
-
 static const struct printer_cell_row storageversion_cells[] = {
 	CELL_NAME,
 	CELL_TEXT("CommonEncodingVersion", "status.commonEncodingVersion", "<unset>"),
-	CELL_FUNCTION("StorageVersions", "string", 0, storageversion_list),
+	CELL("StorageVersions", "string", 0, HOW_SOME, "status.storageVersions",
+		"{apiServerID}={encodingVersion}", .none = "<unset>"),
 	CELL_AGE,
 };
 

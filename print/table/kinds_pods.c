@@ -386,24 +386,21 @@ static enum printer_cell_type eviction_finish(struct printer_row *row)
 /* The first name of those that have not withdrawn, and how many there are. */
 static enum printer_cell_type eviction_requesters(struct printer_row *row)
 {
-	struct value_iter iter = printer_items(row, &row->object, "status.requesters");
 	struct bytes first = BYTES_NONE;
-	unsigned n = 0, all = 0;
-	struct value requester;
+	struct printer_list all;
+	size_t n = 0;
 
-	for (; printer_next(row, &iter, &requester); all++) {
-		struct bytes name = printer_text(row, &requester, "name");
-
-		if (printer_is(row, &requester, "intent", "Withdrawn"))
-			continue;
-		if (!n++ || bytes_compare(name, first) < 0)
-			first = name;
-	}
-	if (!n)
-		return printer_put(row, all ? "<withdrawn>" : "<none>");
-	(void)printer_put_bytes(row, first);
+	printer_list_at(row, &row->object, "status.requesters", "name", &all);
+	for (size_t i = 0; i < all.n; i++)
+		if (!printer_is(row, &all.items[i].value, "intent", "Withdrawn") && !n++)
+			first = all.items[i].key;
+	if (n)
+		buf_bytes_put(row->text, first);
+	else
+		buf_str(row->text, all.n ? "<withdrawn>" : "<none>");
 	if (n > 1)
-		buf_printf(row->text, " + %u more...", n - 1);
+		buf_printf(row->text, " + %zu more...", n - 1);
+	printer_list_release(&all);
 	return PRINTER_STRING;
 }
 

@@ -151,68 +151,29 @@ static const struct printer_cell_row cronjob_cells[] = {
 
 /* ---- autoscaling -------------------------------------------------------- */
 
-struct hpa_metric {
-	struct value target,
-		current; /* of the spec, of the status; type VALUE_NIL: there is none */
-};
-
-/* Appends "current/target" of the quantity FIELD. ABSENT replaces a missing field. */
-static void hpa_put_quantity(struct printer_row *row, const struct hpa_metric *metric,
-	const char *field, const char *absent, const char *after)
-{
-	struct bytes current = printer_text(row, &metric->current, field);
-	struct bytes target = printer_text(row, &metric->target, field);
-
-	if (metric->current.type == VALUE_NIL)
-		absent = "<unknown>";
-	buf_bytes_put(row->text, current.size ? current : bytes_str(absent));
-	buf_byte(row->text, '/');
-	buf_bytes_put(row->text, target.size ? target : BYTES_LIT("<nil>"));
-	buf_str(row->text, after);
-}
-
-static void hpa_put_utilization(struct printer_row *row, const struct hpa_metric *metric)
-{
-	static const char field[] = "averageUtilization";
-	struct bytes current = printer_text(row, &metric->current, field);
-	struct bytes target = printer_text(row, &metric->target, field);
-
-	buf_printf(row->text, current.size ? "%.*s%%/" : "<unknown>%.*s/", BYTES_ARG(current));
-	buf_printf(row->text, target.size ? "%.*s%%" : "<auto>%.*s", BYTES_ARG(target));
-}
-
-static void hpa_put_metric(
-	struct printer_row *row, const struct value *spec, const struct value *status)
-{
-	static const struct {
-		const char *type, *field;
-	} sources[] = {{"External", "external"}, {"Pods", "pods"}, {"Object", "object"},
-		{"Resource", "resource"}, {"ContainerResource", "containerResource"}};
-	struct hpa_metric metric = {{.type = VALUE_NIL}, {.type = VALUE_NIL}};
-	struct value source, of_status;
-	size_t i = 0;
-
-	while (i < ARRAY_SIZE(sources) && !printer_is(row, spec, "type", sources[i].type))
-		i++;
-	if (i == ARRAY_SIZE(sources) || !printer_find(row, spec, sources[i].field, &source)) {
-		buf_str(row->text, "<unknown type>");
-		return;
-	}
-	(void)printer_find(row, &source, "target", &metric.target);
-	if (status && printer_find(row, status, sources[i].field, &of_status))
-		(void)printer_find(row, &of_status, "current", &metric.current);
-	bool is_average = printer_text(row, &metric.target, "averageValue").size;
-	if (i >= 3)
-		buf_printf(row->text, "%.*s: ", BYTES_ARG(printer_text(row, &source, "name")));
-	if (i >= 3 && !is_average)
-		hpa_put_utilization(row, &metric);
-	else if (i >= 3 || i == 1)
-		hpa_put_quantity(row, &metric, "averageValue", "<nil>", "");
-	else if (is_average)
-		hpa_put_quantity(row, &metric, "averageValue", "<unknown>", " (avg)");
-	else
-		hpa_put_quantity(row, &metric, "value", "<nil>", "");
-}
+/* "CURRENT/TARGET" of a metric; $ is its status. */
+static const char hpa_metric[] =
+	"[{external.target.averageValue:if}{$external.current.averageValue|<unknown>}/"
+	"{external.target.averageValue} (avg)|"
+	"{external:if}[{$external.current.value}|{$external.current:if}<nil>|<unknown>]/"
+	"{external.target.value|<nil>}|"
+	"{pods:if}[{$pods.current.averageValue}|{$pods.current:if}<nil>|<unknown>]/"
+	"{pods.target.averageValue|<nil>}|"
+	"{object.target.averageValue:if}{$object.current.averageValue|<unknown>}/"
+	"{object.target.averageValue} (avg)|"
+	"{object:if}[{$object.current.value}|{$object.current:if}<nil>|<unknown>]/"
+	"{object.target.value|<nil>}|"
+	"{resource.target.averageValue:if}{resource.name}: "
+	"[{$resource.current.averageValue}|{$resource.current:if}<nil>|<unknown>]/"
+	"{resource.target.averageValue}|"
+	"{resource:if}{resource.name}: [{$resource.current.averageUtilization}%|<unknown>]/"
+	"[{resource.target.averageUtilization}%|<auto>]|"
+	"{containerResource.target.averageValue:if}{containerResource.name}: "
+	"[{$containerResource.current.averageValue}|{$containerResource.current:if}<nil>|"
+	"<unknown>]/{containerResource.target.averageValue}|"
+	"{containerResource:if}{containerResource.name}: "
+	"[{$containerResource.current.averageUtilization}%|<unknown>]/"
+	"[{containerResource.target.averageUtilization}%|<auto>]|<unknown type>]";
 
 static enum printer_cell_type hpa_targets(struct printer_row *row)
 {
@@ -235,8 +196,10 @@ static enum printer_cell_type hpa_targets(struct printer_row *row)
 		if (n >= 2)
 			continue;
 		buf_str(row->text, n ? ", " : "");
-		hpa_put_metric(row, &spec, has_status ? &status : NULL);
+		row->second = has_status ? &status : NULL;
+		printer_put_words(row, &spec, hpa_metric);
 	}
+	row->second = NULL;
 	if (n > 2)
 		buf_printf(row->text, " + %d more...", n - 2);
 	return printer_put(row, n ? "" : "<none>");

@@ -303,6 +303,21 @@ static enum printer_cell_type printer_put_boolean(
 	return PRINTER_BOOLEAN;
 }
 
+static enum printer_cell_type printer_put_first(
+	struct printer_row *row, const struct printer_cell_row *cell)
+{
+	struct value_iter iter = printer_items(row, &row->object, cell->path);
+	size_t start = row->text->size, n = 0;
+	struct value item;
+
+	for (; printer_next(row, &iter, &item); n++) {
+		buf_str(row->text, n && n < PRINTER_SHOWN ? "," : "");
+		if (n < PRINTER_SHOWN)
+			printer_put_words(row, &item, cell->other);
+	}
+	return printer_put_rest(row, start, n, cell->none);
+}
+
 static enum printer_cell_type printer_make(
 	struct printer_row *row, const struct printer_cell_row *cell)
 {
@@ -340,6 +355,8 @@ static enum printer_cell_type printer_make(
 		if (!printer_put_each(row, object, cell->path, cell->other, ",") && cell->none)
 			buf_str(row->text, cell->none);
 		return PRINTER_STRING;
+	case HOW_SOME:
+		return printer_put_first(row, cell);
 	case HOW_FUNCTION:
 		break;
 	}

@@ -70,6 +70,7 @@ enum printer_how {
 	HOW_AGE,     /* the time since the field; else `none` */
 	HOW_WORDS,   /* the template `path` */
 	HOW_EACH,    /* the template `other` for each item of a list, with commas; else `none` */
+	HOW_SOME,    /* the same for its first three items, " + N more..." for the others */
 	HOW_FUNCTION
 };
 
@@ -210,9 +211,10 @@ void printer_put_more(struct printer_row *row, size_t start, struct bytes text);
 /* Appends the N texts in order, each once, with commas. Changes their order. */
 void printer_put_sorted(struct printer_row *row, struct bytes *texts, size_t n);
 
-/* Ends a list in the cell begun at START, of which MORE items are not shown; NONE: it is empty. */
+#define PRINTER_SHOWN 3 /* items of a list */
+/* Ends a list of N items in the cell begun at START; NONE: it is empty. */
 enum printer_cell_type printer_put_rest(
-	struct printer_row *row, size_t start, size_t more, const char *none);
+	struct printer_row *row, size_t start, size_t n, const char *none);
 
 /* Appends each line of TEXT between BEFORE and AFTER, cut after MAX bytes. */
 void printer_put_lines(struct printer_row *row, struct bytes text, const char *before,

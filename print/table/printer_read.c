@@ -273,10 +273,10 @@ void printer_put_sorted(struct printer_row *row, struct bytes *texts, size_t n)
 }
 
 enum printer_cell_type printer_put_rest(
-	struct printer_row *row, size_t start, size_t more, const char *none)
+	struct printer_row *row, size_t start, size_t n, const char *none)
 {
-	if (more)
-		buf_printf(row->text, " + %zu more...", more);
+	if (n > PRINTER_SHOWN)
+		buf_printf(row->text, " + %zu more...", n - PRINTER_SHOWN);
 	return printer_put(row, row->text->size == start ? none : "");
 }
 
