@@ -2,8 +2,6 @@
 /* Columns of pods and their evictions. A pod's status is a summary of all its containers. */
 #include <inttypes.h>
 
-#include "common/proc.h"
-#include "common/text/timestamp.h"
 #include "print/table/printer_internal.h"
 
 static void pod_keep_latest(struct bytes *latest, struct bytes time)
@@ -286,100 +284,55 @@ static const struct printer_cell_row pod_cells[] = {
 				     "({status.conditions[type=Failed].reason})|" \
 				     "{status.observedGeneration:if}Progressing|Pending]")
 
-struct eviction_responder {
-	bool found;
-	struct bytes name, state;
-	unsigned begun, all; /* of all responders */
-};
-
-/* Returns the responder at work; if there is none, the one that ended last. */
-static struct eviction_responder eviction_responder(struct printer_row *row)
+/* Finds the responder at work, else the one that ended last; of type VALUE_NIL: none has begun. */
+static void eviction_find(
+	struct printer_row *row, struct value *ret_target, unsigned *ret_begun, unsigned *ret_all)
 {
+	static const char *const ends[] = {"Canceled", "Interrupted", "Completed"};
 	struct value_iter iter = printer_items(row, &row->object, "status.targetResponders");
-	struct eviction_responder found = {.found = false};
+	bool some_active = false;
 	struct value target;
 
-	for (; printer_next(row, &iter, &target); found.all++) {
-		struct bytes state = printer_text(row, &target, "state");
-		bool is_active = bytes_equal(state, BYTES_LIT("Active"));
+	*ret_target = (struct value){.type = VALUE_NIL};
+	*ret_begun = *ret_all = 0;
+	for (; printer_next(row, &iter, &target); ++*ret_all) {
+		bool is_active = printer_is(row, &target, "state", "Active"), begun = is_active;
 
-		if (!is_active && !bytes_equal(state, BYTES_LIT("Canceled")) &&
-			!bytes_equal(state, BYTES_LIT("Interrupted")) &&
-			!bytes_equal(state, BYTES_LIT("Completed")))
-			continue;
-		found.begun++;
-		if (!is_active && found.found && bytes_equal(found.state, BYTES_LIT("Active")))
-			continue;
-		found.found = true;
-		found.state = state;
-		found.name = printer_text(row, &target, "name");
+		for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+			begun |= printer_is(row, &target, "state", ends[i]);
+		*ret_begun += begun;
+		if (is_active || (begun && !some_active))
+			*ret_target = target;
+		some_active |= is_active;
 	}
-	return found;
 }
 
 static enum printer_cell_type eviction_active(struct printer_row *row)
 {
-	struct eviction_responder responder = eviction_responder(row);
+	unsigned begun, all;
+	struct value target;
 
-	(void)printer_put_bytes(row, responder.found ? responder.name : BYTES_LIT("<unset>"));
-	buf_printf(row->text, " (%u/%u)", responder.begun, responder.all);
+	eviction_find(row, &target, &begun, &all);
+	printer_put_words(row, &target, "{name|<unset>}");
+	buf_printf(row->text, " (%u/%u)", begun, all);
 	return PRINTER_STRING;
 }
 
-/* Finds the status of the responder. Returns the responder's state, empty without a status. */
-static struct bytes eviction_progress(struct printer_row *row, struct value *ret_status)
+/* Appends the template OF for the status of the responder; $ is the responder. */
+static enum printer_cell_type eviction_put(struct printer_row *row)
 {
 	struct value_iter iter = printer_items(row, &row->object, "status.responders");
-	struct eviction_responder responder = eviction_responder(row);
+	struct value target, found, status = {.type = VALUE_NIL};
+	unsigned begun, all;
 
-	while (responder.found && printer_next(row, &iter, ret_status))
-		if (bytes_equal(printer_text(row, ret_status, "name"), responder.name))
-			return responder.state;
-	return BYTES_NONE;
-}
-
-static enum printer_cell_type eviction_state(struct printer_row *row)
-{
-	struct value status;
-	struct bytes state = eviction_progress(row, &status);
-	bool is_active = bytes_equal(state, BYTES_LIT("Active"));
-	const char *time = is_active ? "startTime" : "completionTime";
-
-	if (!state.size)
-		return printer_put(row, "<unset>");
-	bool has_time = (is_active || bytes_equal(state, BYTES_LIT("Completed"))) &&
-			!printer_is_empty(row, &status, time);
-
-	(void)printer_put_bytes(row, is_active && has_time ? BYTES_LIT("Started") : state);
-	if (has_time) {
-		buf_str(row->text, " (");
-		printer_put_since(row, &status, time, "<unknown>");
-		buf_str(row->text, " ago)");
-	}
-	return PRINTER_STRING;
-}
-
-static enum printer_cell_type eviction_finish(struct printer_row *row)
-{
-	struct value status;
-	struct bytes state = eviction_progress(row, &status);
-	int64_t end;
-	char age[AGE_SIZE];
-
-	if (!state.size)
-		return printer_put(row, "<unknown>");
-	if (!bytes_equal(state, BYTES_LIT("Active")))
-		return printer_put(row, "-");
-	if (printer_is_empty(row, &status, "startTime") ||
-		!timestamp_parse(printer_text(row, &status, "expectedCompletionTime"), &end))
-		return printer_put(row, "<unknown>");
-	if (end > (int64_t)row->now_ns) {
-		age_from_seconds((uint64_t)(end - (int64_t)row->now_ns) / SECOND_NS, age);
-		buf_printf(row->text, "in %s", age);
-	} else {
-		printer_put_since(row, &status, "expectedCompletionTime", "<unknown>");
-		buf_str(row->text, " ago");
-	}
+	eviction_find(row, &target, &begun, &all);
+	struct bytes name = printer_text(row, &target, "name");
+	while (name.size && status.type == VALUE_NIL && printer_next(row, &iter, &found))
+		if (bytes_equal(printer_text(row, &found, "name"), name))
+			status = found;
+	row->second = &target;
+	printer_put_words(row, &status, row->of);
+	row->second = NULL;
 	return PRINTER_STRING;
 }
 
@@ -404,37 +357,23 @@ static enum printer_cell_type eviction_requesters(struct printer_row *row)
 	return PRINTER_STRING;
 }
 
-static enum printer_cell_type eviction_heartbeat(struct printer_row *row)
-{
-	struct value status;
-
-	if (!eviction_progress(row, &status).size ||
-		printer_is_empty(row, &status, "heartbeatTime"))
-		return printer_put(row, "<unset>");
-	printer_put_since(row, &status, "heartbeatTime", "<unknown>");
-	return printer_put(row, " ago");
-}
-
-static enum printer_cell_type eviction_message(struct printer_row *row)
-{
-	size_t start = row->text->size;
-	struct value status;
-
-	if (eviction_progress(row, &status).size)
-		printer_put_words(row, &status, "{message:trim}");
-	return printer_put(row, row->text->size > start ? "" : "<unset>");
-}
-
 static const struct printer_cell_row eviction_cells[] = {
 	CELL_NAME,
 	EVICTION_TARGET,
 	CELL_FUNCTION("Active Responder", "string", 0, eviction_active),
-	CELL_FUNCTION("Responder Status", "string", 0, eviction_state),
-	CELL_FUNCTION("Responder Expected Finish", "string", 0, eviction_finish),
+	CELL_FUNCTION_OF("Responder Status", 0, eviction_put,
+		"[{name:if}[{$[state=Active]:if}[{startTime:if}Started ({startTime:since} "
+		"ago)|Active]|"
+		"{$[state=Completed]:if}Completed[ ({completionTime:since} "
+		"ago)]|{$state}]|<unset>]"),
+	CELL_FUNCTION_OF("Responder Expected Finish", 0, eviction_put,
+		"[{name:if}[{$[state=Active]:if}"
+		"[{startTime:if}{expectedCompletionTime:until|<unknown>}|<unknown>]|-]|<unknown>]"),
 	CELL_FUNCTION("Requesters", "string", 0, eviction_requesters),
 	CELL_AGE,
-	CELL_FUNCTION("Responder Heartbeat", "string", 1, eviction_heartbeat),
-	CELL_FUNCTION("Responder Status Message", "string", 1, eviction_message),
+	CELL_FUNCTION_OF(
+		"Responder Heartbeat", 1, eviction_put, "[{heartbeatTime:since} ago|<unset>]"),
+	CELL_FUNCTION_OF("Responder Status Message", 1, eviction_put, "[{message:trim}|<unset>]"),
 };
 
 static const struct printer_cell_row evictionrequest_cells[] = {

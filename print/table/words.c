@@ -2,11 +2,10 @@
 /* Templates with field paths, and the forms of fields in them. */
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "common/array.h"
+#include "common/proc.h"
 #include "common/text/timestamp.h"
 #include "common/value/selector.h"
 #include "print/redact.h"
@@ -35,6 +34,23 @@ static void form_time(struct printer_row *row, const struct value *in, const cha
 static void form_since(struct printer_row *row, const struct value *in, const char *path)
 {
 	printer_put_since(row, in, path, "<unknown>");
+}
+
+/* "in 5m" or "5m ago" */
+static void form_until(struct printer_row *row, const struct value *in, const char *path)
+{
+	char age[AGE_SIZE];
+	int64_t ns;
+
+	if (!timestamp_parse(printer_text(row, in, path), &ns)) {
+		buf_str(row->text, "<unknown>");
+	} else if (ns > (int64_t)row->now_ns) {
+		age_from_seconds((uint64_t)(ns - (int64_t)row->now_ns) / SECOND_NS, age);
+		buf_printf(row->text, "in %s", age);
+	} else {
+		printer_put_since(row, in, path, "<unknown>");
+		buf_str(row->text, " ago");
+	}
 }
 
 /* A map as KEY=VALUE, one a line: the following ones begin with a tab. */
@@ -140,6 +156,7 @@ static const struct form {
 	{"if", NULL, false},
 	{"time", form_time, true},
 	{"since", form_since, false},
+	{"until", form_until, false},
 	{"labels", form_labels, true},
 	{"annotations", form_annotations, true},
 	{"selector", printer_put_selector, true},
