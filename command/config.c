@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinf config check [FILE], kinf config rbac [FILE] */
 #include <errno.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,9 +48,9 @@ static int config_check_by(
 		argv[n++] = copy;
 	}
 	argv[n] = check;
-	int rc = posix_spawn(&pid, path, NULL, NULL, argv, environ);
-	if (rc)
-		return command_fail(err_set(-rc, "starting '%s'", path));
+	r = child_start(path, argv, &(struct child_start){.fd = 0}, &pid);
+	if (r < 0)
+		return command_fail(r);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? PROC_OK : PROC_FAILED;

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "command/command.h"
+#include "command/manage/children.h"
 #include "command/mcp.h"
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -262,28 +262,19 @@ static void call_words(struct mcp_call *call, const struct config_flags *flags)
 /* Starts the command with both outputs into a pipe. Returns its pid; *RET_FD: the other end. */
 static int call_start(struct mcp_call *call, int *ret_fd, pid_t *ret_pid)
 {
-	posix_spawn_file_actions_t actions;
 	int fds[2];
 
 	if (call->no_memory)
 		return err_set(-ENOMEM, "a tool");
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return err_set(-errno, "a pipe");
-	int rc = posix_spawn_file_actions_init(&actions);
-	if (rc == 0) {
-		(void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-		(void)posix_spawn_file_actions_adddup2(&actions, fds[1], 1);
-		(void)posix_spawn_file_actions_adddup2(&actions, fds[1], 2);
-		rc = posix_spawn(ret_pid, "/proc/self/exe", &actions, NULL, call->words, environ);
-		(void)posix_spawn_file_actions_destroy(&actions);
-	}
+	const struct child_start start = {.fd = fds[1], .number = STDOUT_FILENO, .quiet = true};
+	int r = child_start("/proc/self/exe", call->words, &start, ret_pid);
 	(void)close(fds[1]);
-	if (rc) {
+	if (r < 0)
 		(void)close(fds[0]);
-		return err_set(-rc, "starting kinf %s", call->words[1]);
-	}
 	*ret_fd = fds[0];
-	return 0;
+	return r;
 }
 
 /* Reads the command's output into TEXT: the first ANSWER_MAX bytes, or the last. *RET_LEFT: bytes

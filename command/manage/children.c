@@ -168,7 +168,10 @@ int child_start(
 		if (start->background)
 			(void)setpgid(0, 0);
 		if ((!start->directory || chdir(start->directory) == 0) &&
-			(!start->fd || dup2(start->fd, start->number) >= 0))
+			(!start->fd || dup2(start->fd, start->number) >= 0) &&
+			(!start->quiet || (dup2(start->fd, STDERR_FILENO) >= 0 &&
+						  dup2(open("/dev/null", O_RDONLY | O_CLOEXEC),
+							  STDIN_FILENO) >= 0)))
 			(void)execvp(path, arguments);
 		_exit(CHILD_NOT_EXECUTED);
 	}

@@ -34,6 +34,7 @@ struct child {
 struct child_start {
 	const char *directory; /* NULL: none */
 	int fd, number;        /* FD becomes its descriptor NUMBER; 0: none does */
+	bool quiet;            /* its errors go to FD also, and it reads nothing */
 	int death_signal;      /* when this process dies; 0: none */
 	bool background;       /* the terminal's signals are not for it */
 };

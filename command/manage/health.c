@@ -196,16 +196,14 @@ static void health_notify(struct health *health, bool ready, char *text)
 
 static void health_show_lists(struct health *health, const struct health_feeds *feeds)
 {
-	if (health->has_listed || !feeds->n || !isatty(STDERR_FILENO))
+	if (health->has_listed || !feeds->n)
 		return;
 	if (!feeds->has_lists) {
 		health_end(health);
 		return;
 	}
-	/* The cursor stays at the line's start, for the next line of a daemon. */
-	(void)fprintf(stderr, "\r\033[Klisting: %" PRIu64 " of %" PRIu64 " objects\r", feeds->done,
-		feeds->total);
-	health->has_line = true;
+	health->ticker.what = "listing";
+	ticker_show(&health->ticker, feeds->done, feeds->total, "objects");
 }
 
 void health_check(struct health *health, const struct children *children)
@@ -243,8 +241,6 @@ void health_check(struct health *health, const struct children *children)
 
 void health_end(struct health *health)
 {
-	if (health->has_line)
-		(void)fputs("\r\033[K", stderr);
-	health->has_line = false;
+	ticker_clear(&health->ticker);
 	health->has_listed = true;
 }

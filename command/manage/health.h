@@ -16,6 +16,7 @@
 #define COMMAND_MANAGE_HEALTH_H
 
 #include "command/manage/children.h"
+#include "command/manage/ticker.h"
 #include "common/config/config.h"
 
 #define HEALTH_MAX 4 /* children */
@@ -30,8 +31,9 @@ struct health {
 		uint64_t idle_ns;   /* monotonic: idle since; 0: busy */
 	} silence[HEALTH_MAX];
 	bool ready;
-	char status[512];          /* the last STATUS */
-	bool has_line, has_listed; /* on the terminal; no progress is shown any more */
+	char status[512]; /* the last STATUS */
+	bool has_listed;  /* no progress is shown on the terminal any more */
+	struct ticker ticker;
 };
 
 /* Reads the pages, at most once a second. Kills hung children; children_reap() plans their
