@@ -221,19 +221,6 @@ bool path_is_plain(const struct path *path)
 	return path->count && path->n_keys == path->count;
 }
 
-size_t path_descent_keys(const struct path *path, size_t i, struct bytes *ret_key)
-{
-	CHECK_OBJ(path, PATH_MAGIC);
-	size_t n = 0;
-
-	if (path->count && path->steps[0].type == STEP_RECURSIVE)
-		while (1 + n < path->count && path->steps[1 + n].type == STEP_KEY)
-			n++;
-	if (i < n)
-		*ret_key = path_step_key(path, &path->steps[1 + i]);
-	return n;
-}
-
 /* Returns whether the path leads to or into SUBTREE. */
 static bool path_is_within(const struct path *path, struct bytes subtree)
 {

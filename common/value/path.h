@@ -63,9 +63,6 @@ bool path_is_plain(const struct path *path);
 /* Returns the number of leading keys, and in RET_KEY key number I. */
 size_t path_keys(const struct path *path, size_t i, struct bytes *ret_key);
 
-/* Returns the number of leading keys after "..", and in RET_KEY key number I. */
-size_t path_descent_keys(const struct path *path, size_t i, struct bytes *ret_key);
-
 /* Returns true if the path may find something in an object kept without the subtrees DROPPED, the
  * canonical texts of plain paths, a line each, or with only apiVersion, kind and metadata. */
 bool path_is_kept(const struct path *path, bool metadata_only, const char *dropped);

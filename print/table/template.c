@@ -9,7 +9,6 @@
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "common/text/decimal.h"
 #include "common/value/json.h"
 #include "common/value/path.h"
 #include "print/table/display.h"
@@ -20,22 +19,16 @@
 
 enum node_type { NODE_TEXT, NODE_PATH, NODE_RANGE };
 
-/* How the outermost paths of a List begin, if one pass over its items is enough: not so;
- * .items[*]; .items[0]; .items[?(...)]; ..KEY */
-enum items { ITEMS_NONE, ITEMS_ALL, ITEMS_ONE, ITEMS_FILTER, ITEMS_DESCENT };
-
 struct template_node {
 	enum node_type type;
-	size_t end;        /* range: the index after its last node */
-	char *text;        /* NODE_TEXT; NUL-terminated */
-	bool is_constant;  /* NODE_TEXT: a number, true or false */
-	struct path *path; /* NULL: the whole value */
-	enum items items;
-	uint64_t item; /* ITEMS_ONE: which */
-	/* the path in the item, of a filter: in a list of it alone; NULL: the whole item */
-	struct path *in_item;
-	struct buf out; /* outermost nodes: the output so far */
-	bool given;     /* there is output, perhaps an empty text */
+	size_t end;           /* range: the index after its last node */
+	char *text;           /* NODE_TEXT; NUL-terminated */
+	bool is_constant;     /* NODE_TEXT: a number, true or false */
+	struct path *path;    /* NULL: the whole value */
+	bool of_items;        /* the path begins with .items[*] */
+	struct path *in_item; /* the rest of it; NULL: the whole item */
+	struct buf out;       /* outermost nodes: the output so far */
+	bool given;           /* there is output, perhaps an empty text */
 };
 
 struct template
@@ -48,7 +41,6 @@ struct template
 	uint64_t seen;            /* objects */
 	struct buf list;          /* a List in msgpack */
 	size_t list_at, items_at; /* value_open_*() */
-	struct buf alone;         /* a list of one object, for filters */
 };
 
 /* ---- parsing ------------------------------------------------------------ */
@@ -121,51 +113,17 @@ static int template_parse_path(const char *text, struct path **ret_path)
 	return path_parse(braced, ret_path);
 }
 
-/* Returns true if PATH is "..KEY" and more, and finds nothing in a List but in its items. */
-static bool template_descends_into_items(const struct path *path)
-{
-	static const char *const own[] = {"apiVersion", "items", "kind", "resourceVersion"};
-	struct bytes key, next = BYTES_NONE;
-	size_t n = path_descent_keys(path, 0, &key);
-
-	if (!n)
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
-		if (bytes_equal(key, bytes_str(own[i])))
-			return false;
-	(void)path_descent_keys(path, 1, &next);
-	return !bytes_equal(key, BYTES_LIT("metadata")) ||
-	       (n > 1 && !bytes_equal(next, BYTES_LIT("resourceVersion")));
-}
-
 /* Finds out whether one pass over the items of a List is enough for the path of NODE. */
 static int template_split_path(struct template_node *node)
 {
-	static const char all[] = "items[*]", one[] = "items[", filter[] = "items[?(";
+	static const char all[] = "items[*]";
 	const char *text = node->path ? path_text(node->path) : "";
-	const char *in_item = strchr(text, ']');
 
-	if (!node->path || path_has_union(node->path))
+	if (strncmp(text, all, sizeof(all) - 1) != 0 || path_has_union(node->path))
 		return 0;
-	struct bytes number = BYTES(text + sizeof(one) - 1, 0);
-	if (template_descends_into_items(node->path)) {
-		node->items = ITEMS_DESCENT;
-		in_item = text;
-	} else if (strncmp(text, filter, sizeof(filter) - 1) == 0) {
-		node->items = ITEMS_FILTER;
-		in_item = text + sizeof(one) - 2;
-	} else if (strncmp(text, all, sizeof(all) - 1) == 0) {
-		node->items = ITEMS_ALL;
-		in_item++;
-	} else if (in_item && strncmp(text, one, sizeof(one) - 1) == 0) {
-		number.size = (size_t)(in_item++ - (const char *)number.data);
-		if (decimal_parse(number, UINT64_MAX, &node->item) < 0) {
-			err_forget(); /* from the end, a slice */
-			return 0;
-		}
-		node->items = ITEMS_ONE;
-	}
-	return node->items && *in_item ? path_parse(in_item, &node->in_item) : 0;
+	node->of_items = true;
+	text += sizeof(all) - 1;
+	return *text ? path_parse(text, &node->in_item) : 0;
 }
 
 static int template_add_path(struct template_parser *parser, enum node_type type, const char *text)
@@ -273,7 +231,6 @@ void template_free(struct template **template)
 		buf_release(&t->nodes[i].out);
 	}
 	buf_release(&t->list);
-	buf_release(&t->alone);
 	free(t);
 }
 
@@ -394,7 +351,7 @@ int template_begin(struct template *template, bool is_list)
 	}
 	for (size_t i = 0; is_list && i < template->n; i = template_next(template, i))
 		template->is_whole |=
-			template->nodes[i].type != NODE_TEXT && !template->nodes[i].items;
+			template->nodes[i].type != NODE_TEXT && !template->nodes[i].of_items;
 	if (!template->is_whole)
 		return 0;
 	template->list_at = value_open_map(&template->list);
@@ -405,28 +362,11 @@ int template_begin(struct template *template, bool is_list)
 	return buf_error(&template->list);
 }
 
-/* Sets *RET_DOCUMENT to BODY, or to a list of it alone if the path of NODE begins with a filter. */
-static int template_item(struct template *template, const struct template_node *node,
-	struct bytes body, struct bytes *ret_document)
-{
-	struct buf *alone = &template->alone;
-
-	*ret_document = body;
-	if (node->items != ITEMS_FILTER)
-		return 0;
-	buf_reset(alone);
-	size_t opened = value_open_array(alone);
-	buf_bytes_put(alone, body);
-	value_close(alone, opened, 1);
-	*ret_document = buf_bytes(alone);
-	return buf_error(alone);
-}
-
 int template_object(struct template *template, struct bytes body)
 {
 	CHECK_OBJ(template, TEMPLATE_MAGIC);
-	uint64_t item = template->seen++;
 
+	template->seen++;
 	if (template->is_whole) {
 		buf_bytes_put(&template->list, body);
 		return buf_error(&template->list);
@@ -439,13 +379,9 @@ int template_object(struct template *template, struct bytes body)
 		struct template_node *node = &template->nodes[i];
 		struct template_values values = {template, i, &node->out, node->given};
 
-		struct bytes document;
-
-		if (!node->items || (node->items == ITEMS_ONE && node->item != item))
+		if (!node->of_items)
 			continue;
-		int r = template_item(template, node, body, &document);
-		if (r == 0)
-			r = template_run_path(node->in_item, document, &values);
+		int r = template_run_path(node->in_item, body, &values);
 		if (r < 0)
 			return r;
 		node->given = values.more;

@@ -15,10 +15,9 @@
  *	template_end(template, rv, &out);
  *	template_free(&template);
  *
- * The objects of a list are items of a List. If each outermost path begins with .items[*],
- * .items[N], .items[?(...)] or ..KEY, one pass over the objects is enough: only the output of
- * each part is kept, because a later object may add to it. Any other template needs the whole
- * List in memory.
+ * The objects of a list are items of a List. If each outermost path begins with .items[*], one pass
+ * over the objects is enough: only the output of each part is kept, because a later object may add
+ * to it. Any other template needs the whole List in memory.
  */
 #ifndef PRINT_TABLE_TEMPLATE_H
 #define PRINT_TABLE_TEMPLATE_H
