@@ -30,8 +30,6 @@ static const struct printer_cell_row binding_cells[] = {
 	CELL_FUNCTION_OF("ServiceAccounts", 1, binding_subjects, "ServiceAccount"),
 };
 
-static const struct printer_cell_row role_cells[] = {CELL_NAME, CELL_CREATED};
-
 /* ---- certificates ------------------------------------------------------- */
 
 static enum printer_cell_type request_duration(struct printer_row *row)
@@ -46,54 +44,11 @@ static enum printer_cell_type request_duration(struct printer_row *row)
 	return printer_put(row, age);
 }
 
-static const struct printer_cell_row request_cells[] = {
-	CELL_NAME,
-	CELL_AGE,
-	CELL_TEXT("SignerName", "spec.signerName", "<none>"),
-	CELL_TEXT("Requestor", "spec.username", NULL),
-	CELL_FUNCTION("RequestedDuration", "string", 0, request_duration),
-	CELL_WORDS("Condition",
-		"[{status.conditions[type=Denied].type}|"
-		"{status.conditions[type=Approved].type}|Pending]"
-		"[,{status.conditions[type=Failed].type}][{status.certificate:if},Issued]"),
-};
-
-static const struct printer_cell_row bundle_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("SignerName", "spec.signerName", "<none>"),
-};
-
-static const struct printer_cell_row podrequest_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("PodName", "spec.podName", NULL),
-	CELL_TEXT("ServiceAccountName", "spec.serviceAccountName", NULL),
-	CELL_TEXT("NodeName", "spec.nodeName", NULL),
-	CELL_TEXT("SignerName", "spec.signerName", NULL),
-	CELL_WORDS("State", "[{status.conditions[type=Issued].type}|"
-			    "{status.conditions[type=Denied].type}|"
-			    "{status.conditions[type=Failed].type}|Pending]"),
-	CELL_WORDS("UnverifiedUserAnnotations", "{spec.unverifiedUserAnnotations:map}"),
-};
-
 /* ---- admission ---------------------------------------------------------- */
 
 static const struct printer_cell_row webhook_cells[] = {
 	CELL_NAME,
 	CELL_COUNT("Webhooks", "integer", "webhooks", NULL),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row validating_cells[] = {
-	CELL_NAME,
-	CELL_COUNT("Validations", "integer", "spec.validations", NULL),
-	CELL_WORDS("ParamKind", "[{spec.paramKind.apiVersion}/{spec.paramKind.kind}|<unset>]"),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row mutating_cells[] = {
-	CELL_NAME,
-	CELL_COUNT("Mutations", "integer", "spec.mutations", NULL),
-	CELL_WORDS("ParamKind", "[{spec.paramKind.apiVersion}/{spec.paramKind.kind}|<unset>]"),
 	CELL_AGE,
 };
 
@@ -146,20 +101,44 @@ static const struct printer_cell_row policybinding_cells[] = {
 };
 
 const struct printer_kind_row printer_kinds_access[] = {
-	KIND("rbac.authorization.k8s.io", "roles", role_cells),
-	KIND("rbac.authorization.k8s.io", "clusterroles", role_cells),
-	KIND("rbac.authorization.k8s.io", "rolebindings", binding_cells),
-	KIND("rbac.authorization.k8s.io", "clusterrolebindings", binding_cells),
-	KIND("certificates.k8s.io", "certificatesigningrequests", request_cells),
-	KIND("certificates.k8s.io", "clustertrustbundles", bundle_cells),
-	KIND("certificates.k8s.io", "podcertificaterequests", podrequest_cells),
-	KIND("admissionregistration.k8s.io", "mutatingwebhookconfigurations", webhook_cells),
-	KIND("admissionregistration.k8s.io", "validatingwebhookconfigurations", webhook_cells),
-	KIND("admissionregistration.k8s.io", "validatingadmissionpolicies", validating_cells),
-	KIND("admissionregistration.k8s.io", "validatingadmissionpolicybindings",
+	KIND("rbac.authorization.k8s.io", "roles", CELL_NAME, CELL_CREATED),
+	KIND("rbac.authorization.k8s.io", "clusterroles", CELL_NAME, CELL_CREATED),
+	KIND_OF("rbac.authorization.k8s.io", "rolebindings", binding_cells),
+	KIND_OF("rbac.authorization.k8s.io", "clusterrolebindings", binding_cells),
+	KIND("certificates.k8s.io", "certificatesigningrequests", CELL_NAME, CELL_AGE,
+		CELL_TEXT("SignerName", "spec.signerName", "<none>"),
+		CELL_TEXT("Requestor", "spec.username", NULL),
+		CELL_FUNCTION("RequestedDuration", "string", 0, request_duration),
+		CELL_WORDS("Condition", "[{status.conditions[type=Denied].type}|"
+					"{status.conditions[type=Approved].type}|Pending]"
+					"[,{status.conditions[type=Failed].type}][{status."
+					"certificate:if},Issued]")),
+	KIND("certificates.k8s.io", "clustertrustbundles", CELL_NAME,
+		CELL_TEXT("SignerName", "spec.signerName", "<none>")),
+	KIND("certificates.k8s.io", "podcertificaterequests", CELL_NAME,
+		CELL_TEXT("PodName", "spec.podName", NULL),
+		CELL_TEXT("ServiceAccountName", "spec.serviceAccountName", NULL),
+		CELL_TEXT("NodeName", "spec.nodeName", NULL),
+		CELL_TEXT("SignerName", "spec.signerName", NULL),
+		CELL_WORDS("State", "[{status.conditions[type=Issued].type}|"
+				    "{status.conditions[type=Denied].type}|"
+				    "{status.conditions[type=Failed].type}|Pending]"),
+		CELL_WORDS("UnverifiedUserAnnotations", "{spec.unverifiedUserAnnotations:map}")),
+	KIND_OF("admissionregistration.k8s.io", "mutatingwebhookconfigurations", webhook_cells),
+	KIND_OF("admissionregistration.k8s.io", "validatingwebhookconfigurations", webhook_cells),
+	KIND("admissionregistration.k8s.io", "validatingadmissionpolicies", CELL_NAME,
+		CELL_COUNT("Validations", "integer", "spec.validations", NULL),
+		CELL_WORDS(
+			"ParamKind", "[{spec.paramKind.apiVersion}/{spec.paramKind.kind}|<unset>]"),
+		CELL_AGE),
+	KIND_OF("admissionregistration.k8s.io", "validatingadmissionpolicybindings",
 		policybinding_cells),
-	KIND("admissionregistration.k8s.io", "mutatingadmissionpolicies", mutating_cells),
-	KIND("admissionregistration.k8s.io", "mutatingadmissionpolicybindings",
+	KIND("admissionregistration.k8s.io", "mutatingadmissionpolicies", CELL_NAME,
+		CELL_COUNT("Mutations", "integer", "spec.mutations", NULL),
+		CELL_WORDS(
+			"ParamKind", "[{spec.paramKind.apiVersion}/{spec.paramKind.kind}|<unset>]"),
+		CELL_AGE),
+	KIND_OF("admissionregistration.k8s.io", "mutatingadmissionpolicybindings",
 		policybinding_cells),
 	{0},
 };

@@ -25,22 +25,6 @@ void printer_put_roles(struct printer_row *row, const struct value *in, const ch
 	buf_str(row->text, n ? "" : "<none>");
 }
 
-static const struct printer_cell_row node_cells[] = {
-	CELL_NAME,
-	CELL_WORDS("Status", "[{status.conditions[type=Ready][status=True].type}|"
-			     "{status.conditions[type=Ready]:if}NotReady|Unknown]"
-			     "[{spec[unschedulable=true]:if},SchedulingDisabled]"),
-	CELL_WORDS("Roles", "{metadata.labels:roles}"),
-	CELL_AGE,
-	CELL_TEXT("Version", "status.nodeInfo.kubeletVersion", NULL),
-	CELL_WIDE("Internal-IP", "status.addresses[type=InternalIP].address", "<none>"),
-	CELL_WIDE("External-IP", "status.addresses[type=ExternalIP].address", "<none>"),
-	CELL_WIDE("OS-Image", "status.nodeInfo.osImage", "<unknown>"),
-	CELL("Kernel-Version", "string", 1, HOW_WORDS,
-		"{status.nodeInfo.kernelVersion|<unknown>}[ ({status.nodeInfo.architecture})]"),
-	CELL_WIDE("Container-Runtime", "status.nodeInfo.containerRuntimeVersion", "<unknown>"),
-};
-
 /* ---- events ------------------------------------------------------------- */
 
 /* Events of events.k8s.io have other fields than those of the core group. */
@@ -103,54 +87,36 @@ static enum printer_cell_type quota_put(struct printer_row *row)
 	return PRINTER_STRING;
 }
 
-static const struct printer_cell_row quota_cells[] = {
-	CELL_NAME,
-	CELL_FUNCTION_OF("Request", 0, quota_put, "requests"),
-	CELL_FUNCTION_OF("Limit", 0, quota_put, "limits"),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row component_cells[] = {
-	CELL_NAME,
-	CELL_WORDS("Status", "[{conditions[type=Healthy][status=True].type}|"
-			     "{conditions[type=Healthy]:if}Unhealthy|Unknown]"),
-	CELL_TEXT("Message", "conditions[type=Healthy].message", NULL),
-	CELL_TEXT("Error", "conditions[type=Healthy].error", NULL),
-};
-
-static const struct printer_cell_row namespace_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("Status", "status.phase", NULL),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row secret_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("Type", "type", NULL),
-	CELL_COUNT("Data", "string", "data", NULL),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row configmap_cells[] = {
-	CELL_NAME,
-	CELL_COUNT("Data", "string", "data", "binaryData"),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row account_cells[] = {CELL_NAME, CELL_AGE};
-
-static const struct printer_cell_row created_cells[] = {CELL_NAME, CELL_CREATED};
-
 const struct printer_kind_row printer_kinds_core[] = {
-	KIND("", "nodes", node_cells),
-	KIND("", "events", event_cells),
-	KIND("events.k8s.io", "events", event_cells),
-	KIND("", "namespaces", namespace_cells),
-	KIND("", "secrets", secret_cells),
-	KIND("", "configmaps", configmap_cells),
-	KIND("", "serviceaccounts", account_cells),
-	KIND("", "resourcequotas", quota_cells),
-	KIND("", "limitranges", created_cells),
-	KIND("", "componentstatuses", component_cells),
+	KIND("", "nodes", CELL_NAME,
+		CELL_WORDS("Status", "[{status.conditions[type=Ready][status=True].type}|"
+				     "{status.conditions[type=Ready]:if}NotReady|Unknown]"
+				     "[{spec[unschedulable=true]:if},SchedulingDisabled]"),
+		CELL_WORDS("Roles", "{metadata.labels:roles}"), CELL_AGE,
+		CELL_TEXT("Version", "status.nodeInfo.kubeletVersion", NULL),
+		CELL_WIDE("Internal-IP", "status.addresses[type=InternalIP].address", "<none>"),
+		CELL_WIDE("External-IP", "status.addresses[type=ExternalIP].address", "<none>"),
+		CELL_WIDE("OS-Image", "status.nodeInfo.osImage", "<unknown>"),
+		CELL("Kernel-Version", "string", 1, HOW_WORDS,
+			"{status.nodeInfo.kernelVersion|<unknown>}[ "
+			"({status.nodeInfo.architecture})]"),
+		CELL_WIDE("Container-Runtime", "status.nodeInfo.containerRuntimeVersion",
+			"<unknown>")),
+	KIND_OF("", "events", event_cells),
+	KIND_OF("events.k8s.io", "events", event_cells),
+	KIND("", "namespaces", CELL_NAME, CELL_TEXT("Status", "status.phase", NULL), CELL_AGE),
+	KIND("", "secrets", CELL_NAME, CELL_TEXT("Type", "type", NULL),
+		CELL_COUNT("Data", "string", "data", NULL), CELL_AGE),
+	KIND("", "configmaps", CELL_NAME, CELL_COUNT("Data", "string", "data", "binaryData"),
+		CELL_AGE),
+	KIND("", "serviceaccounts", CELL_NAME, CELL_AGE),
+	KIND("", "resourcequotas", CELL_NAME, CELL_FUNCTION_OF("Request", 0, quota_put, "requests"),
+		CELL_FUNCTION_OF("Limit", 0, quota_put, "limits"), CELL_AGE),
+	KIND("", "limitranges", CELL_NAME, CELL_CREATED),
+	KIND("", "componentstatuses", CELL_NAME,
+		CELL_WORDS("Status", "[{conditions[type=Healthy][status=True].type}|"
+				     "{conditions[type=Healthy]:if}Unhealthy|Unknown]"),
+		CELL_TEXT("Message", "conditions[type=Healthy].message", NULL),
+		CELL_TEXT("Error", "conditions[type=Healthy].error", NULL)),
 	{0},
 };

@@ -43,17 +43,6 @@ static enum printer_cell_type service_external_ip(struct printer_row *row)
 	return PRINTER_STRING;
 }
 
-static const struct printer_cell_row service_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("Type", "spec.type", NULL),
-	CELL_WORDS("Cluster-IP", "{spec.clusterIPs[0]|<none>}"),
-	CELL_FUNCTION("External-IP", "string", 0, service_external_ip),
-	CELL("Port(s)", "string", 0, HOW_EACH, "spec.ports", "{port|0}[:{nodePort}]/{protocol}",
-		.none = "<none>"),
-	CELL_AGE,
-	CELL_SELECTOR("spec.selector", "map"),
-};
-
 /* ---- endpoints ---------------------------------------------------------- */
 
 static void endpoints_add(struct printer_row *row, size_t start, size_t *count, struct bytes ip,
@@ -92,12 +81,6 @@ static enum printer_cell_type endpoints_list(struct printer_row *row)
 	return printer_put_rest(row, start, count, n_subsets ? "" : "<none>");
 }
 
-static const struct printer_cell_row endpoints_cells[] = {
-	CELL_NAME,
-	CELL_FUNCTION("Endpoints", "string", 0, endpoints_list),
-	CELL_AGE,
-};
-
 static enum printer_cell_type slice_endpoints(struct printer_row *row)
 {
 	struct value_iter iter = printer_items(row, &row->object, "endpoints");
@@ -113,15 +96,6 @@ static enum printer_cell_type slice_endpoints(struct printer_row *row)
 	}
 	return printer_put_rest(row, start, count, "<unset>");
 }
-
-static const struct printer_cell_row slice_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("AddressType", "addressType", NULL),
-	CELL("Ports", "string", 0, HOW_SOME, "ports", "[{port}|{name}|{[name=]:if}|*]",
-		.none = "<unset>"),
-	CELL_FUNCTION("Endpoints", "string", 0, slice_endpoints),
-	CELL_AGE,
-};
 
 /* ---- ingresses ---------------------------------------------------------- */
 
@@ -146,40 +120,7 @@ static enum printer_cell_type ingress_hosts(struct printer_row *row)
 	return printer_put(row, shown ? "" : "*");
 }
 
-static const struct printer_cell_row ingress_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("Class", "spec.ingressClassName", "<none>"),
-	CELL_FUNCTION("Hosts", "string", 0, ingress_hosts),
-	CELL_WORDS("Address", "{status.loadBalancer.ingress:balancer}"),
-	CELL_WORDS("Ports", "[{spec.tls:if}80, 443|80]"),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row class_cells[] = {
-	CELL_AS_NAME("Name", 0, HOW_WORDS,
-		"{metadata.name}"
-		"[{metadata.annotations[ingressclass.kubernetes.io/is-default-class=true]:if} "
-		"(default)]"),
-	CELL_TEXT("Controller", "spec.controller", NULL),
-	CELL_WORDS("Parameters",
-		"[{spec.parameters:if}{spec.parameters.kind}[.{spec.parameters.apiGroup}]/"
-		"{spec.parameters.name}|<none>]"),
-	CELL_AGE,
-};
-
 /* ---- other kinds -------------------------------------------------------- */
-
-static const struct printer_cell_row policy_cells[] = {
-	CELL_NAME,
-	CELL_WORDS("Pod-Selector", "{spec.podSelector:selector}"),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row cidr_cells[] = {
-	CELL_NAME,
-	CELL_WORDS("CIDRs", "{spec.cidrs:comma}"),
-	CELL_AGE,
-};
 
 static const struct printer_cell_row address_cells[] = {
 	CELL_NAME,
@@ -190,13 +131,39 @@ static const struct printer_cell_row address_cells[] = {
 };
 
 const struct printer_kind_row printer_kinds_network[] = {
-	KIND("", "services", service_cells),
-	KIND("", "endpoints", endpoints_cells),
-	KIND("discovery.k8s.io", "endpointslices", slice_cells),
-	KIND("networking.k8s.io", "ingresses", ingress_cells),
-	KIND("networking.k8s.io", "ingressclasses", class_cells),
-	KIND("networking.k8s.io", "networkpolicies", policy_cells),
-	KIND("networking.k8s.io", "servicecidrs", cidr_cells),
+	KIND("", "services", CELL_NAME, CELL_TEXT("Type", "spec.type", NULL),
+		CELL_WORDS("Cluster-IP", "{spec.clusterIPs[0]|<none>}"),
+		CELL_FUNCTION("External-IP", "string", 0, service_external_ip),
+		CELL("Port(s)", "string", 0, HOW_EACH, "spec.ports",
+			"{port|0}[:{nodePort}]/{protocol}", .none = "<none>"),
+		CELL_AGE, CELL_SELECTOR("spec.selector", "map")),
+	KIND("", "endpoints", CELL_NAME, CELL_FUNCTION("Endpoints", "string", 0, endpoints_list),
+		CELL_AGE),
+	KIND("discovery.k8s.io", "endpointslices", CELL_NAME,
+		CELL_TEXT("AddressType", "addressType", NULL),
+		CELL("Ports", "string", 0, HOW_SOME, "ports", "[{port}|{name}|{[name=]:if}|*]",
+			.none = "<unset>"),
+		CELL_FUNCTION("Endpoints", "string", 0, slice_endpoints), CELL_AGE),
+	KIND("networking.k8s.io", "ingresses", CELL_NAME,
+		CELL_TEXT("Class", "spec.ingressClassName", "<none>"),
+		CELL_FUNCTION("Hosts", "string", 0, ingress_hosts),
+		CELL_WORDS("Address", "{status.loadBalancer.ingress:balancer}"),
+		CELL_WORDS("Ports", "[{spec.tls:if}80, 443|80]"), CELL_AGE),
+	KIND("networking.k8s.io", "ingressclasses",
+		CELL_AS_NAME("Name", 0, HOW_WORDS,
+			"{metadata.name}"
+			"[{metadata.annotations[ingressclass.kubernetes.io/"
+			"is-default-class=true]:if} "
+			"(default)]"),
+		CELL_TEXT("Controller", "spec.controller", NULL),
+		CELL_WORDS("Parameters",
+			"[{spec.parameters:if}{spec.parameters.kind}[.{spec.parameters.apiGroup}]/"
+			"{spec.parameters.name}|<none>]"),
+		CELL_AGE),
+	KIND("networking.k8s.io", "networkpolicies", CELL_NAME,
+		CELL_WORDS("Pod-Selector", "{spec.podSelector:selector}"), CELL_AGE),
+	KIND("networking.k8s.io", "servicecidrs", CELL_NAME,
+		CELL_WORDS("CIDRs", "{spec.cidrs:comma}"), CELL_AGE),
 	{.group = "networking.k8s.io",
 		.resource = "ipaddresses",
 		.cells = address_cells,

@@ -4,57 +4,7 @@
 
 #include "print/table/printer_internal.h"
 
-/* ---- coordination, nodes ------------------------------------------------ */
-
-static const struct printer_cell_row lease_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("Holder", "spec.holderIdentity", NULL),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row candidate_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("LeaseName", "spec.leaseName", NULL),
-	CELL_TEXT("BinaryVersion", "spec.binaryVersion", NULL),
-	CELL_TEXT("EmulationVersion", "spec.emulationVersion", NULL),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row runtime_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("Handler", "handler", NULL),
-	CELL_AGE,
-};
-
 /* ---- devices ------------------------------------------------------------ */
-
-static const struct printer_cell_row device_cells[] = {CELL_NAME, CELL_AGE};
-
-static const struct printer_cell_row claim_cells[] = {
-	CELL_NAME,
-	CELL_WORDS("State",
-		"[{metadata.deletionTimestamp:if}deleted[{status.allocation:if},allocated]|"
-		"{status.allocation:if}allocated|pending]"
-		"[{status.allocation:if}[{status.reservedFor:if},reserved]]"),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row resourceslice_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("Node", "spec.nodeName", NULL),
-	CELL_TEXT("Driver", "spec.driver", NULL),
-	CELL_TEXT("Pool", "spec.pool.name", NULL),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row taint_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("Key", "spec.taint.key", NULL),
-	CELL_TEXT("Value", "spec.taint.value", NULL),
-	CELL_TEXT("Effect", "spec.taint.effect", NULL),
-	CELL("TimeAdded", "string", 0, HOW_AGE, "spec.taint.timeAdded", .none = ""),
-	CELL_AGE,
-};
 
 /* Appends the sum of a field over all pools; with validationError the number of pools with one. */
 static enum printer_cell_type poolstatus_sum(struct printer_row *row)
@@ -90,20 +40,6 @@ static enum printer_cell_type poolstatus_status(struct printer_row *row)
 	return PRINTER_STRING;
 }
 
-static const struct printer_cell_row poolstatus_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("Driver", "spec.driver", NULL),
-	CELL_FUNCTION_OF("Total", 0, poolstatus_sum, "totalDevices"),
-	CELL_FUNCTION_OF("Available", 0, poolstatus_sum, "availableDevices"),
-	CELL_FUNCTION_OF("Allocated", 0, poolstatus_sum, "allocatedDevices"),
-	CELL_FUNCTION_OF("Unavailable", 0, poolstatus_sum, "unavailableDevices"),
-	CELL_FUNCTION_OF("Errors", 0, poolstatus_sum, "validationError"),
-	CELL_INTEGER("Pools", "integer", "status.poolCount"),
-	CELL_FUNCTION("Status", "string", 0, poolstatus_status),
-	CELL_WORDS("Completed",
-		"{status.conditions[type=Complete][status=True].lastTransitionTime:since|<none>}"),
-};
-
 /* ---- flow control ------------------------------------------------------- */
 
 static const struct printer_cell_row flow_cells[] = {
@@ -113,16 +49,6 @@ static const struct printer_cell_row flow_cells[] = {
 	CELL_TEXT("DistinguisherMethod", "spec.distinguisherMethod.type", "<none>"),
 	CELL_AGE,
 	CELL_TEXT("MissingPL", "status.conditions[type=Dangling].status", "?"),
-};
-
-static const struct printer_cell_row level_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("Type", "spec.type", NULL),
-	CELL_NUMBER("NominalConcurrencyShares", "spec.limited.nominalConcurrencyShares"),
-	CELL_NUMBER("Queues", "spec.limited.limitResponse.queuing.queues"),
-	CELL_NUMBER("HandSize", "spec.limited.limitResponse.queuing.handSize"),
-	CELL_NUMBER("QueueLengthLimit", "spec.limited.limitResponse.queuing.queueLengthLimit"),
-	CELL_AGE,
 };
 
 /* ---- the API ------------------------------------------------------------ */
@@ -155,62 +81,80 @@ static enum printer_cell_type crd_established(struct printer_row *row)
 }
 
 /* The columns of Kubernetes 1.37; servers before it have Name and Created At. */
-static const struct printer_cell_row crd_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("Scope", "spec.scope", NULL),
-	CELL_FUNCTION("Versions", "string", 0, crd_versions),
-	CELL_CREATED,
-	CELL_WIDE("Group", "spec.group", NULL),
-	CELL_WIDE("Kind", "spec.names.kind", NULL),
-	CELL("ShortNames", "string", 1, HOW_WORDS, "{spec.names.shortNames:comma}"),
-	CELL_FUNCTION("Established", "boolean", 1, crd_established),
-};
-
-static const struct printer_cell_row apiservice_cells[] = {
-	CELL_NAME,
-	CELL_WORDS(
-		"Service", "[{spec.service:if}{spec.service.namespace}/{spec.service.name}|Local]"),
-	CELL_WORDS("Available", "[{status.conditions[type=Available][status=True].status}|"
-				"{status.conditions[type=Available].status}"
-				"[ ({status.conditions[type=Available].reason})]|Unknown]"),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row storageversion_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("CommonEncodingVersion", "status.commonEncodingVersion", "<unset>"),
-	CELL("StorageVersions", "string", 0, HOW_SOME, "status.storageVersions",
-		"{apiServerID}={encodingVersion}", .none = "<unset>"),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row migration_cells[] = {
-	CELL_TEXT("Name", "metadata.name", NULL),
-	CELL_WORDS("Resource", "{spec.resource.resource}[.{spec.resource.group}]"),
-	CELL_WORDS("Status", "[{status.conditions[type=Succeeded][status=True].type}|"
-			     "{status.conditions[type=Failed][status=True].type}|"
-			     "{status.conditions[type=Running][status=True].type}|Unknown]"),
-};
-
 const struct printer_kind_row printer_kinds_other[] = {
-	KIND("coordination.k8s.io", "leases", lease_cells),
-	KIND("coordination.k8s.io", "leasecandidates", candidate_cells),
-	KIND("node.k8s.io", "runtimeclasses", runtime_cells),
-	KIND("resource.k8s.io", "deviceclasses", device_cells),
-	KIND("resource.k8s.io", "resourceclaims", claim_cells),
-	KIND("resource.k8s.io", "resourceclaimtemplates", device_cells),
-	KIND("resource.k8s.io", "resourceslices", resourceslice_cells),
-	KIND("resource.k8s.io", "devicetaintrules", taint_cells),
-	KIND("resource.k8s.io", "resourcepoolstatusrequests", poolstatus_cells),
+	KIND("coordination.k8s.io", "leases", CELL_NAME,
+		CELL_TEXT("Holder", "spec.holderIdentity", NULL), CELL_AGE),
+	KIND("coordination.k8s.io", "leasecandidates", CELL_NAME,
+		CELL_TEXT("LeaseName", "spec.leaseName", NULL),
+		CELL_TEXT("BinaryVersion", "spec.binaryVersion", NULL),
+		CELL_TEXT("EmulationVersion", "spec.emulationVersion", NULL), CELL_AGE),
+	KIND("node.k8s.io", "runtimeclasses", CELL_NAME, CELL_TEXT("Handler", "handler", NULL),
+		CELL_AGE),
+	KIND("resource.k8s.io", "deviceclasses", CELL_NAME, CELL_AGE),
+	KIND("resource.k8s.io", "resourceclaims", CELL_NAME,
+		CELL_WORDS("State",
+			"[{metadata.deletionTimestamp:if}deleted[{status.allocation:if},allocated]|"
+			"{status.allocation:if}allocated|pending]"
+			"[{status.allocation:if}[{status.reservedFor:if},reserved]]"),
+		CELL_AGE),
+	KIND("resource.k8s.io", "resourceclaimtemplates", CELL_NAME, CELL_AGE),
+	KIND("resource.k8s.io", "resourceslices", CELL_NAME,
+		CELL_TEXT("Node", "spec.nodeName", NULL), CELL_TEXT("Driver", "spec.driver", NULL),
+		CELL_TEXT("Pool", "spec.pool.name", NULL), CELL_AGE),
+	KIND("resource.k8s.io", "devicetaintrules", CELL_NAME,
+		CELL_TEXT("Key", "spec.taint.key", NULL),
+		CELL_TEXT("Value", "spec.taint.value", NULL),
+		CELL_TEXT("Effect", "spec.taint.effect", NULL),
+		CELL("TimeAdded", "string", 0, HOW_AGE, "spec.taint.timeAdded", .none = ""),
+		CELL_AGE),
+	KIND("resource.k8s.io", "resourcepoolstatusrequests", CELL_NAME,
+		CELL_TEXT("Driver", "spec.driver", NULL),
+		CELL_FUNCTION_OF("Total", 0, poolstatus_sum, "totalDevices"),
+		CELL_FUNCTION_OF("Available", 0, poolstatus_sum, "availableDevices"),
+		CELL_FUNCTION_OF("Allocated", 0, poolstatus_sum, "allocatedDevices"),
+		CELL_FUNCTION_OF("Unavailable", 0, poolstatus_sum, "unavailableDevices"),
+		CELL_FUNCTION_OF("Errors", 0, poolstatus_sum, "validationError"),
+		CELL_INTEGER("Pools", "integer", "status.poolCount"),
+		CELL_FUNCTION("Status", "string", 0, poolstatus_status),
+		CELL_WORDS("Completed", "{status.conditions[type=Complete][status=True]."
+					"lastTransitionTime:since|<none>}")),
 	{.group = "flowcontrol.apiserver.k8s.io",
 		.resource = "flowschemas",
 		.cells = flow_cells,
 		.n = ARRAY_SIZE(flow_cells),
 		.order = "spec.matchingPrecedence"},
-	KIND("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", level_cells),
-	KIND("apiextensions.k8s.io", "customresourcedefinitions", crd_cells),
-	KIND("apiregistration.k8s.io", "apiservices", apiservice_cells),
-	KIND("internal.apiserver.k8s.io", "storageversions", storageversion_cells),
-	KIND("storagemigration.k8s.io", "storageversionmigrations", migration_cells),
+	KIND("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", CELL_NAME,
+		CELL_TEXT("Type", "spec.type", NULL),
+		CELL_NUMBER("NominalConcurrencyShares", "spec.limited.nominalConcurrencyShares"),
+		CELL_NUMBER("Queues", "spec.limited.limitResponse.queuing.queues"),
+		CELL_NUMBER("HandSize", "spec.limited.limitResponse.queuing.handSize"),
+		CELL_NUMBER(
+			"QueueLengthLimit", "spec.limited.limitResponse.queuing.queueLengthLimit"),
+		CELL_AGE),
+	KIND("apiextensions.k8s.io", "customresourcedefinitions", CELL_NAME,
+		CELL_TEXT("Scope", "spec.scope", NULL),
+		CELL_FUNCTION("Versions", "string", 0, crd_versions), CELL_CREATED,
+		CELL_WIDE("Group", "spec.group", NULL), CELL_WIDE("Kind", "spec.names.kind", NULL),
+		CELL("ShortNames", "string", 1, HOW_WORDS, "{spec.names.shortNames:comma}"),
+		CELL_FUNCTION("Established", "boolean", 1, crd_established)),
+	KIND("apiregistration.k8s.io", "apiservices", CELL_NAME,
+		CELL_WORDS("Service",
+			"[{spec.service:if}{spec.service.namespace}/{spec.service.name}|Local]"),
+		CELL_WORDS("Available", "[{status.conditions[type=Available][status=True].status}|"
+					"{status.conditions[type=Available].status}"
+					"[ ({status.conditions[type=Available].reason})]|Unknown]"),
+		CELL_AGE),
+	KIND("internal.apiserver.k8s.io", "storageversions", CELL_NAME,
+		CELL_TEXT("CommonEncodingVersion", "status.commonEncodingVersion", "<unset>"),
+		CELL("StorageVersions", "string", 0, HOW_SOME, "status.storageVersions",
+			"{apiServerID}={encodingVersion}", .none = "<unset>"),
+		CELL_AGE),
+	KIND("storagemigration.k8s.io", "storageversionmigrations",
+		CELL_TEXT("Name", "metadata.name", NULL),
+		CELL_WORDS("Resource", "{spec.resource.resource}[.{spec.resource.group}]"),
+		CELL_WORDS("Status",
+			"[{status.conditions[type=Succeeded][status=True].type}|"
+			"{status.conditions[type=Failed][status=True].type}|"
+			"{status.conditions[type=Running][status=True].type}|Unknown]")),
 	{0},
 };

@@ -261,18 +261,6 @@ static enum printer_cell_type pod_gates(struct printer_row *row)
 	return PRINTER_STRING;
 }
 
-static const struct printer_cell_row pod_cells[] = {
-	CELL_NAME,
-	CELL_FUNCTION("Ready", "string", 0, pod_ready),
-	CELL_FUNCTION("Status", "string", 0, pod_status),
-	CELL_FUNCTION("Restarts", "string", 0, pod_restarts),
-	CELL_AGE,
-	CELL_WIDE("IP", "status.podIPs[0].ip", "<none>"),
-	CELL_WIDE("Node", "spec.nodeName", "<none>"),
-	CELL_WIDE("Nominated Node", "status.nominatedNodeName", "<none>"),
-	CELL_FUNCTION("Readiness Gates", "string", 1, pod_gates),
-};
-
 /* ---- evictions ---------------------------------------------------------- */
 
 #define EVICTION_TARGET \
@@ -357,36 +345,32 @@ static enum printer_cell_type eviction_requesters(struct printer_row *row)
 	return PRINTER_STRING;
 }
 
-static const struct printer_cell_row eviction_cells[] = {
-	CELL_NAME,
-	EVICTION_TARGET,
-	CELL_FUNCTION("Active Responder", "string", 0, eviction_active),
-	CELL_FUNCTION_OF("Responder Status", 0, eviction_put,
-		"[{name:if}[{$[state=Active]:if}[{startTime:if}Started ({startTime:since} "
-		"ago)|Active]|"
-		"{$[state=Completed]:if}Completed[ ({completionTime:since} "
-		"ago)]|{$state}]|<unset>]"),
-	CELL_FUNCTION_OF("Responder Expected Finish", 0, eviction_put,
-		"[{name:if}[{$[state=Active]:if}"
-		"[{startTime:if}{expectedCompletionTime:until|<unknown>}|<unknown>]|-]|<unknown>]"),
-	CELL_FUNCTION("Requesters", "string", 0, eviction_requesters),
-	CELL_AGE,
-	CELL_FUNCTION_OF(
-		"Responder Heartbeat", 1, eviction_put, "[{heartbeatTime:since} ago|<unset>]"),
-	CELL_FUNCTION_OF("Responder Status Message", 1, eviction_put, "[{message:trim}|<unset>]"),
-};
-
-static const struct printer_cell_row evictionrequest_cells[] = {
-	CELL_NAME,
-	EVICTION_TARGET,
-	CELL_TEXT("Requester", "spec.requester", NULL),
-	CELL_TEXT("Intent", "spec.intent", NULL),
-	CELL_AGE,
-};
-
 const struct printer_kind_row printer_kinds_pods[] = {
-	KIND("", "pods", pod_cells),
-	KIND("lifecycle.k8s.io", "evictions", eviction_cells),
-	KIND("lifecycle.k8s.io", "evictionrequests", evictionrequest_cells),
+	KIND("", "pods", CELL_NAME, CELL_FUNCTION("Ready", "string", 0, pod_ready),
+		CELL_FUNCTION("Status", "string", 0, pod_status),
+		CELL_FUNCTION("Restarts", "string", 0, pod_restarts), CELL_AGE,
+		CELL_WIDE("IP", "status.podIPs[0].ip", "<none>"),
+		CELL_WIDE("Node", "spec.nodeName", "<none>"),
+		CELL_WIDE("Nominated Node", "status.nominatedNodeName", "<none>"),
+		CELL_FUNCTION("Readiness Gates", "string", 1, pod_gates)),
+	KIND("lifecycle.k8s.io", "evictions", CELL_NAME, EVICTION_TARGET,
+		CELL_FUNCTION("Active Responder", "string", 0, eviction_active),
+		CELL_FUNCTION_OF("Responder Status", 0, eviction_put,
+			"[{name:if}[{$[state=Active]:if}[{startTime:if}Started ({startTime:since} "
+			"ago)|Active]|"
+			"{$[state=Completed]:if}Completed[ ({completionTime:since} "
+			"ago)]|{$state}]|<unset>]"),
+		CELL_FUNCTION_OF("Responder Expected Finish", 0, eviction_put,
+			"[{name:if}[{$[state=Active]:if}"
+			"[{startTime:if}{expectedCompletionTime:until|<unknown>}|<unknown>]|-]|<"
+			"unknown>]"),
+		CELL_FUNCTION("Requesters", "string", 0, eviction_requesters), CELL_AGE,
+		CELL_FUNCTION_OF("Responder Heartbeat", 1, eviction_put,
+			"[{heartbeatTime:since} ago|<unset>]"),
+		CELL_FUNCTION_OF(
+			"Responder Status Message", 1, eviction_put, "[{message:trim}|<unset>]")),
+	KIND("lifecycle.k8s.io", "evictionrequests", CELL_NAME, EVICTION_TARGET,
+		CELL_TEXT("Requester", "spec.requester", NULL),
+		CELL_TEXT("Intent", "spec.intent", NULL), CELL_AGE),
 	{0},
 };

@@ -7,56 +7,6 @@
 
 /* ---- apps --------------------------------------------------------------- */
 
-static const struct printer_cell_row replica_cells[] = {
-	CELL_NAME,
-	CELL_INTEGER("Desired", "integer", "spec.replicas"),
-	CELL_INTEGER("Current", "integer", "status.replicas"),
-	CELL_INTEGER("Ready", "integer", "status.readyReplicas"),
-	CELL_AGE,
-	CELL_CONTAINERS(1, "spec.template"),
-	CELL_SELECTOR("spec.selector", "selector"),
-};
-
-static const struct printer_cell_row controller_cells[] = {
-	CELL_NAME,
-	CELL_INTEGER("Desired", "integer", "spec.replicas"),
-	CELL_INTEGER("Current", "integer", "status.replicas"),
-	CELL_INTEGER("Ready", "integer", "status.readyReplicas"),
-	CELL_AGE,
-	CELL_CONTAINERS(1, "spec.template"),
-	CELL_SELECTOR("spec.selector", "map"),
-};
-
-static const struct printer_cell_row deployment_cells[] = {
-	CELL_NAME,
-	CELL_WORDS("Ready", "{status.readyReplicas|0}/{spec.replicas|0}"),
-	CELL_INTEGER("Up-to-date", "string", "status.updatedReplicas"),
-	CELL_INTEGER("Available", "string", "status.availableReplicas"),
-	CELL_AGE,
-	CELL_CONTAINERS(1, "spec.template"),
-	CELL_SELECTOR("spec.selector", "selector"),
-};
-
-static const struct printer_cell_row statefulset_cells[] = {
-	CELL_NAME,
-	CELL_WORDS("Ready", "{status.readyReplicas|0}/{spec.replicas|0}"),
-	CELL_AGE,
-	CELL_CONTAINERS(1, "spec.template"),
-};
-
-static const struct printer_cell_row daemonset_cells[] = {
-	CELL_NAME,
-	CELL_INTEGER("Desired", "integer", "status.desiredNumberScheduled"),
-	CELL_INTEGER("Current", "integer", "status.currentNumberScheduled"),
-	CELL_INTEGER("Ready", "integer", "status.numberReady"),
-	CELL_INTEGER("Up-to-date", "integer", "status.updatedNumberScheduled"),
-	CELL_INTEGER("Available", "integer", "status.numberAvailable"),
-	CELL_WORDS("Node Selector", "{spec.template.spec.nodeSelector:map}"),
-	CELL_AGE,
-	CELL_CONTAINERS(1, "spec.template"),
-	CELL_SELECTOR("spec.selector", "selector"),
-};
-
 static enum printer_cell_type revision_controller(struct printer_row *row)
 {
 	struct value owner;
@@ -73,19 +23,6 @@ static enum printer_cell_type revision_controller(struct printer_row *row)
 	printer_put_words(row, &owner, "/{name}");
 	return PRINTER_STRING;
 }
-
-static const struct printer_cell_row revision_cells[] = {
-	CELL_NAME,
-	CELL_FUNCTION("Controller", "string", 0, revision_controller),
-	CELL_INTEGER("Revision", "string", "revision"),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row template_cells[] = {
-	CELL_NAME,
-	CELL_CONTAINERS(0, "template"),
-	CELL_WORDS("Pod Labels", "{template.metadata.labels:map}"),
-};
 
 /* ---- batch -------------------------------------------------------------- */
 
@@ -120,34 +57,6 @@ static enum printer_cell_type job_duration(struct printer_row *row)
 	age_between(start, until, "<unknown>", age);
 	return printer_put(row, age);
 }
-
-static const struct printer_cell_row job_cells[] = {
-	CELL_NAME,
-	CELL_WORDS("Status",
-		"[{status.conditions[type=Complete][status=True].type}|"
-		"{status.conditions[type=Failed][status=True].type}|"
-		"{metadata.deletionTimestamp:if}Terminating|"
-		"{status.conditions[type=Suspended][status=True].type}|"
-		"{status.conditions[type=FailureTarget][status=True].type}|"
-		"{status.conditions[type=SuccessCriteriaMet][status=True].type}|Running]"),
-	CELL_FUNCTION("Completions", "string", 0, job_completions),
-	CELL_FUNCTION("Duration", "string", 0, job_duration),
-	CELL_AGE,
-	CELL_CONTAINERS(1, "spec.template"),
-	CELL_SELECTOR("spec.selector", "selector"),
-};
-
-static const struct printer_cell_row cronjob_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("Schedule", "spec.schedule", NULL),
-	CELL_TEXT("Timezone", "spec.timeZone", "<none>"),
-	CELL("Suspend", "boolean", 0, HOW_WORDS, "{spec.suspend:bool|<unset>}"),
-	CELL_COUNT("Active", "integer", "status.active", NULL),
-	CELL("Last Schedule", "string", 0, HOW_AGE, "status.lastScheduleTime", .none = "<none>"),
-	CELL_AGE,
-	CELL_CONTAINERS(1, "spec.jobTemplate.spec.template"),
-	CELL_SELECTOR("spec.jobTemplate.spec.selector", "selector"),
-};
 
 /* ---- autoscaling -------------------------------------------------------- */
 
@@ -205,74 +114,88 @@ static enum printer_cell_type hpa_targets(struct printer_row *row)
 	return printer_put(row, n ? "" : "<none>");
 }
 
-static const struct printer_cell_row hpa_cells[] = {
-	CELL_NAME,
-	CELL_WORDS("Reference", "{spec.scaleTargetRef.kind}/{spec.scaleTargetRef.name}"),
-	CELL_FUNCTION("Targets", "string", 0, hpa_targets),
-	CELL_TEXT("MinPods", "spec.minReplicas", "<unset>"),
-	CELL_INTEGER("MaxPods", "string", "spec.maxReplicas"),
-	CELL_INTEGER("Replicas", "string", "status.currentReplicas"),
-	CELL_AGE,
-};
-
-/* ---- policy, scheduling ------------------------------------------------- */
-
-static const struct printer_cell_row budget_cells[] = {
-	CELL_NAME,
-	CELL_TEXT("Min Available", "spec.minAvailable", "N/A"),
-	CELL_TEXT("Max Unavailable", "spec.maxUnavailable", "N/A"),
-	CELL_INTEGER("Allowed Disruptions", "integer", "status.disruptionsAllowed"),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row priority_cells[] = {
-	CELL_NAME,
-	CELL_INTEGER("Value", "integer", "value"),
-	CELL_BOOLEAN("Global-Default", "globalDefault", "false"),
-	CELL_AGE,
-	CELL_TEXT("PreemptionPolicy", "preemptionPolicy", NULL),
-};
-
-static const struct printer_cell_row workload_cells[] = {CELL_NAME, CELL_AGE};
-
-static const struct printer_cell_row podgroup_cells[] = {
-	CELL_NAME,
-	CELL_WORDS("Policy", "[{spec.schedulingPolicy.gang:if}Gang|Basic]"),
-	/* The second one is that of 1.36. */
-	CELL_WORDS("Workload", "[{spec.workloadRef.workloadName}|"
-			       "{spec.podGroupTemplateRef.workload.workloadName}|<none>]"),
-	/* The second condition is that of 1.36. */
-	CELL_WORDS("Status",
-		"[{status.conditions[type=DisruptionTarget].reason}|"
-		"{status.conditions[type=PodGroupInitiallyScheduled][status=True]:if}Scheduled|"
-		"{status.conditions[type=PodGroupInitiallyScheduled]:if}Unschedulable|"
-		"{status.conditions[type=PodGroupScheduled][status=True]:if}Scheduled|"
-		"{status.conditions[type=PodGroupScheduled]:if}Unschedulable|Pending]"),
-	CELL_AGE,
-};
-
-static const struct printer_cell_row compositepodgroup_cells[] = {
-	CELL_NAME,
-	CELL_WORDS("Policy", "[{spec.schedulingPolicy.gang:if}Gang|Basic]"),
-	CELL_TEXT("Workload", "spec.workloadRef.workloadName", "<none>"),
-	CELL_AGE,
-};
-
 const struct printer_kind_row printer_kinds_work[] = {
-	KIND("apps", "deployments", deployment_cells),
-	KIND("apps", "replicasets", replica_cells),
-	KIND("apps", "statefulsets", statefulset_cells),
-	KIND("apps", "daemonsets", daemonset_cells),
-	KIND("apps", "controllerrevisions", revision_cells),
-	KIND("", "replicationcontrollers", controller_cells),
-	KIND("", "podtemplates", template_cells),
-	KIND("batch", "jobs", job_cells),
-	KIND("batch", "cronjobs", cronjob_cells),
-	KIND("autoscaling", "horizontalpodautoscalers", hpa_cells),
-	KIND("policy", "poddisruptionbudgets", budget_cells),
-	KIND("scheduling.k8s.io", "priorityclasses", priority_cells),
-	KIND("scheduling.k8s.io", "workloads", workload_cells),
-	KIND("scheduling.k8s.io", "podgroups", podgroup_cells),
-	KIND("scheduling.k8s.io", "compositepodgroups", compositepodgroup_cells),
+	KIND("apps", "deployments", CELL_NAME,
+		CELL_WORDS("Ready", "{status.readyReplicas|0}/{spec.replicas|0}"),
+		CELL_INTEGER("Up-to-date", "string", "status.updatedReplicas"),
+		CELL_INTEGER("Available", "string", "status.availableReplicas"), CELL_AGE,
+		CELL_CONTAINERS(1, "spec.template"), CELL_SELECTOR("spec.selector", "selector")),
+	KIND("apps", "replicasets", CELL_NAME, CELL_INTEGER("Desired", "integer", "spec.replicas"),
+		CELL_INTEGER("Current", "integer", "status.replicas"),
+		CELL_INTEGER("Ready", "integer", "status.readyReplicas"), CELL_AGE,
+		CELL_CONTAINERS(1, "spec.template"), CELL_SELECTOR("spec.selector", "selector")),
+	KIND("apps", "statefulsets", CELL_NAME,
+		CELL_WORDS("Ready", "{status.readyReplicas|0}/{spec.replicas|0}"), CELL_AGE,
+		CELL_CONTAINERS(1, "spec.template")),
+	KIND("apps", "daemonsets", CELL_NAME,
+		CELL_INTEGER("Desired", "integer", "status.desiredNumberScheduled"),
+		CELL_INTEGER("Current", "integer", "status.currentNumberScheduled"),
+		CELL_INTEGER("Ready", "integer", "status.numberReady"),
+		CELL_INTEGER("Up-to-date", "integer", "status.updatedNumberScheduled"),
+		CELL_INTEGER("Available", "integer", "status.numberAvailable"),
+		CELL_WORDS("Node Selector", "{spec.template.spec.nodeSelector:map}"), CELL_AGE,
+		CELL_CONTAINERS(1, "spec.template"), CELL_SELECTOR("spec.selector", "selector")),
+	KIND("apps", "controllerrevisions", CELL_NAME,
+		CELL_FUNCTION("Controller", "string", 0, revision_controller),
+		CELL_INTEGER("Revision", "string", "revision"), CELL_AGE),
+	KIND("", "replicationcontrollers", CELL_NAME,
+		CELL_INTEGER("Desired", "integer", "spec.replicas"),
+		CELL_INTEGER("Current", "integer", "status.replicas"),
+		CELL_INTEGER("Ready", "integer", "status.readyReplicas"), CELL_AGE,
+		CELL_CONTAINERS(1, "spec.template"), CELL_SELECTOR("spec.selector", "map")),
+	KIND("", "podtemplates", CELL_NAME, CELL_CONTAINERS(0, "template"),
+		CELL_WORDS("Pod Labels", "{template.metadata.labels:map}")),
+	KIND("batch", "jobs", CELL_NAME,
+		CELL_WORDS("Status",
+			"[{status.conditions[type=Complete][status=True].type}|"
+			"{status.conditions[type=Failed][status=True].type}|"
+			"{metadata.deletionTimestamp:if}Terminating|"
+			"{status.conditions[type=Suspended][status=True].type}|"
+			"{status.conditions[type=FailureTarget][status=True].type}|"
+			"{status.conditions[type=SuccessCriteriaMet][status=True].type}|Running]"),
+		CELL_FUNCTION("Completions", "string", 0, job_completions),
+		CELL_FUNCTION("Duration", "string", 0, job_duration), CELL_AGE,
+		CELL_CONTAINERS(1, "spec.template"), CELL_SELECTOR("spec.selector", "selector")),
+	KIND("batch", "cronjobs", CELL_NAME, CELL_TEXT("Schedule", "spec.schedule", NULL),
+		CELL_TEXT("Timezone", "spec.timeZone", "<none>"),
+		CELL("Suspend", "boolean", 0, HOW_WORDS, "{spec.suspend:bool|<unset>}"),
+		CELL_COUNT("Active", "integer", "status.active", NULL),
+		CELL("Last Schedule", "string", 0, HOW_AGE, "status.lastScheduleTime",
+			.none = "<none>"),
+		CELL_AGE, CELL_CONTAINERS(1, "spec.jobTemplate.spec.template"),
+		CELL_SELECTOR("spec.jobTemplate.spec.selector", "selector")),
+	KIND("autoscaling", "horizontalpodautoscalers", CELL_NAME,
+		CELL_WORDS("Reference", "{spec.scaleTargetRef.kind}/{spec.scaleTargetRef.name}"),
+		CELL_FUNCTION("Targets", "string", 0, hpa_targets),
+		CELL_TEXT("MinPods", "spec.minReplicas", "<unset>"),
+		CELL_INTEGER("MaxPods", "string", "spec.maxReplicas"),
+		CELL_INTEGER("Replicas", "string", "status.currentReplicas"), CELL_AGE),
+	KIND("policy", "poddisruptionbudgets", CELL_NAME,
+		CELL_TEXT("Min Available", "spec.minAvailable", "N/A"),
+		CELL_TEXT("Max Unavailable", "spec.maxUnavailable", "N/A"),
+		CELL_INTEGER("Allowed Disruptions", "integer", "status.disruptionsAllowed"),
+		CELL_AGE),
+	KIND("scheduling.k8s.io", "priorityclasses", CELL_NAME,
+		CELL_INTEGER("Value", "integer", "value"),
+		CELL_BOOLEAN("Global-Default", "globalDefault", "false"), CELL_AGE,
+		CELL_TEXT("PreemptionPolicy", "preemptionPolicy", NULL)),
+	KIND("scheduling.k8s.io", "workloads", CELL_NAME, CELL_AGE),
+	KIND("scheduling.k8s.io", "podgroups", CELL_NAME,
+		CELL_WORDS("Policy", "[{spec.schedulingPolicy.gang:if}Gang|Basic]"),
+		/* The second one is that of 1.36. */
+		CELL_WORDS("Workload", "[{spec.workloadRef.workloadName}|"
+				       "{spec.podGroupTemplateRef.workload.workloadName}|<none>]"),
+		/* The second condition is that of 1.36. */
+		CELL_WORDS("Status",
+			"[{status.conditions[type=DisruptionTarget].reason}|"
+			"{status.conditions[type=PodGroupInitiallyScheduled][status=True]:if}"
+			"Scheduled|"
+			"{status.conditions[type=PodGroupInitiallyScheduled]:if}Unschedulable|"
+			"{status.conditions[type=PodGroupScheduled][status=True]:if}Scheduled|"
+			"{status.conditions[type=PodGroupScheduled]:if}Unschedulable|Pending]"),
+		CELL_AGE),
+	KIND("scheduling.k8s.io", "compositepodgroups", CELL_NAME,
+		CELL_WORDS("Policy", "[{spec.schedulingPolicy.gang:if}Gang|Basic]"),
+		CELL_TEXT("Workload", "spec.workloadRef.workloadName", "<none>"), CELL_AGE),
 	{0},
 };

@@ -97,7 +97,7 @@ static const struct printer_kind_row *printer_find_kind(const struct printer_kin
 }
 
 /* The kinds that the API server shows with name and age alone. */
-static const struct printer_kind_row printer_any = KIND("", "", printer_plain);
+static const struct printer_kind_row printer_any = KIND_OF("", "", printer_plain);
 
 static void printer_use(struct printer *printer, const struct printer_kind_row *row)
 {

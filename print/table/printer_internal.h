@@ -134,7 +134,15 @@ extern const struct printer_kind_row printer_kinds_pods[], printer_kinds_core[],
 #define STORAGE_CLASS \
 	"[{metadata.annotations[volume.beta.kubernetes.io/" \
 	"storage-class]}|{spec.storageClassName}]"
-#define KIND(group_, resource_, cells_) \
+/* A kind with these cells, or with those of an array for several kinds. */
+#define KIND(group_, resource_, ...) \
+	{ \
+		.group = group_, .resource = resource_, \
+		.cells = (const struct printer_cell_row[]){__VA_ARGS__}, \
+		.n = sizeof((const struct printer_cell_row[]){__VA_ARGS__}) / \
+		     sizeof(struct printer_cell_row) \
+	}
+#define KIND_OF(group_, resource_, cells_) \
 	{ \
 		.group = group_, .resource = resource_, .cells = cells_, .n = ARRAY_SIZE(cells_) \
 	}
