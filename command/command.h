@@ -10,6 +10,8 @@
 #ifndef COMMAND_COMMAND_H
 #define COMMAND_COMMAND_H
 
+#include <string.h>
+
 #include "common/buf.h"
 #include "common/config/config.h"
 #include "common/options.h"
@@ -53,6 +55,12 @@ int command_usage(const struct command_line *line, int result);
 /* Returns options_flag(): for a command with options that depend on a flag. */
 bool command_has_flag(struct command_line *line, int argc, char **argv, const char *name);
 void command_line_release(struct command_line *line); /* after options of the daemons */
+
+/* Returns whether the value of -o is json; NULL is text. */
+static inline bool command_is_json(const char *output)
+{
+	return output && strcmp(output, "json") == 0;
+}
 
 /* Checks that RV, from the command line, is a number. Returns: 0, ERR_SYNTAX. */
 int command_check_rv(const char *rv);

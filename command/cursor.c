@@ -24,13 +24,11 @@ struct cursor_rows {
 static int cursor_list_one(void *arg, const char *name, const struct cursor_file *cursor)
 {
 	struct cursor_rows *rows = arg;
-	char feeds[24], event[24], age[AGE_SIZE];
-	const char *const cells[] = {name, feeds, event, age};
+	char age[AGE_SIZE];
 
-	(void)snprintf(feeds, sizeof(feeds), "%zu", cursor->n);
-	(void)snprintf(event, sizeof(event), "%" PRIu64, cursor_least(cursor));
 	age_since(cursor->written_ns, age);
-	return table_row(&rows->table, cells, &rows->out);
+	return table_print(&rows->table, &rows->out, "%s\t%zu\t%" PRIu64 "\t%s", name, cursor->n,
+		cursor_least(cursor), age);
 }
 
 /* Names a damaged cursor, or another file; the group's members choose such names. */

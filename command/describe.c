@@ -94,7 +94,6 @@ static int describe_put_changed(
 static int describe_history_add(void *arg, const struct kinf_change *change)
 {
 	struct object_history *history = arg;
-	char event[24], type[48], version[80];
 	CLEANUP(buf_release) struct buf when = BUF_INIT, changed = BUF_INIT;
 	const struct kinf_object *object = &change->object;
 	size_t left = history->changes - ++history->seen;
@@ -115,17 +114,13 @@ static int describe_history_add(void *arg, const struct kinf_change *change)
 			return r;
 	}
 	describe_time(&when, change->time_ns);
-	(void)snprintf(event, sizeof(event), "%" PRIu64, change->event);
-	(void)snprintf(type, sizeof(type), "%s%s", change->type,
-		change->final_state_unknown ? " (found missing)" : "");
-	(void)snprintf(version, sizeof(version), "%.*s", (int)object->resource_version_size,
-		object->resource_version);
 	r = buf_error(&when);
 	return r < 0 ? r
-		     : table_row(&history->table,
-			       (const char *const[]){
-				       event, type, version, buf_cstr(&when), buf_cstr(&changed)},
-			       &history->rows);
+		     : table_print(&history->table, &history->rows,
+			       "%" PRIu64 "\t%s%s\t%.*s\t%s\t%s", change->event, change->type,
+			       change->final_state_unknown ? " (found missing)" : "",
+			       (int)object->resource_version_size, object->resource_version,
+			       buf_cstr(&when), buf_cstr(&changed));
 }
 
 /* ---- one object --------------------------------------------------------- */

@@ -249,6 +249,6 @@ int command_dump(int argc, char **argv)
 		.from = args.from,
 		.to = args.to,
 		.body = args.body,
-		.json = args.output && strcmp(args.output, "json") == 0};
+		.json = command_is_json(args.output)};
 	return dump_run(&dump, &line.flags, args.feed, line.operands, line.n);
 }

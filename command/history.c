@@ -123,11 +123,6 @@ static int history_end_line(struct buf *out, struct kinf_snapshot *snapshot, int
 	return r < 0 ? r : output_write(out);
 }
 
-static bool history_is_json(const char *output)
-{
-	return output && strcmp(output, "json") == 0;
-}
-
 /* Returns the CLOCK_REALTIME of AGO_NS before now; 0: there is no limit. */
 static uint64_t history_since(uint64_t ago_ns)
 {
@@ -302,7 +297,7 @@ int command_history(int argc, char **argv)
 		r = path_parse(args.fields, &path);
 	if (r != 0)
 		return command_usage(&line, r);
-	walk.json = history_is_json(args.output);
+	walk.json = command_is_json(args.output);
 	walk.since_ns = history_since(args.since_ns);
 	walk.fields = path;
 	r = history_open(&walk, &line, args.namespace_);
@@ -489,7 +484,7 @@ int command_log(int argc, char **argv)
 	if (r != 0)
 		return command_usage(&line, r);
 	const char *feed = line.n ? line.operands[0] : NULL;
-	log.json = history_is_json(log.args.output);
+	log.json = command_is_json(log.args.output);
 	log.since_ns = history_since(log.args.since_ns);
 	if (command_view_open(&log.view, &line.flags) < 0)
 		return PROC_FAILED;

@@ -121,7 +121,7 @@ static int status_end(
 		(void)fprintf(stderr, "Error: %s\n", status->error);
 		return PROC_FAILED;
 	}
-	if (!args->output || strcmp(args->output, "json") != 0)
+	if (!command_is_json(args->output))
 		faulty = status_find_fault(status, !args->check, (double)args->max_stale_ns / 1e9,
 			fault, sizeof(fault));
 	if (faulty)
@@ -155,8 +155,8 @@ int command_status(int argc, char **argv)
 	if (!kinf)
 		return command_fail(gathered);
 	if (!args.check)
-		r = args.output && strcmp(args.output, "json") == 0 ? status_json(&status, &out)
-								    : status_text(&status, &out);
+		r = command_is_json(args.output) ? status_json(&status, &out)
+						 : status_text(&status, &out);
 	if (r == 0)
 		r = output_text(&out);
 	return r < 0 ? command_fail(r) : status_end(&args, &status, gathered);

@@ -51,7 +51,7 @@ int command_who(int argc, char **argv)
 		return PROC_FAILED;
 	struct who_answer answer = {.snapshot = view.snapshot,
 		.out = &out,
-		.form = args.output && strcmp(args.output, "json") == 0 ? WHO_JSON : WHO_TEXT};
+		.form = command_is_json(args.output) ? WHO_JSON : WHO_TEXT};
 	r = kinf_who(view.snapshot, line.operands[0], args.all ? KINF_WHO_ALL : KINF_WHO_LAST,
 		who_answer_put, &answer);
 	if (r != 0)

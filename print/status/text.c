@@ -12,34 +12,6 @@
 #include "print/table/age.h"
 #include "print/table/table.h"
 
-/* Room for the name of a user. */
-struct user_text {
-	char text[64];
-};
-
-/* Room for a number as text. */
-struct number_text {
-	char text[24];
-};
-
-static const char *status_text_number(uint64_t n, struct number_text *room)
-{
-	(void)snprintf(room->text, sizeof(room->text), "%" PRIu64, n);
-	return room->text;
-}
-
-/* Returns the name of a user, or its number. */
-static const char *status_text_user(uint32_t uid, struct user_text *room)
-{
-	const struct passwd *user = getpwuid(uid);
-
-	if (user)
-		(void)snprintf(room->text, sizeof(room->text), "%s", user->pw_name);
-	else
-		(void)snprintf(room->text, sizeof(room->text), "%" PRIu32, uid);
-	return room->text;
-}
-
 void status_put_bytes(uint64_t n, struct buf *out)
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -98,17 +70,14 @@ static int status_put_processes(const struct store_status *s, struct table *tabl
 	for (size_t i = 0; r == 0 && i < s->n_processes; i++) {
 		const struct status_process *p = &s->processes[i];
 		bool alive = p->known && p->alive;
-		struct number_text pid, restarts;
-		char uptime[AGE_SIZE] = "-";
+		char uptime[AGE_SIZE] = "-", pid[16] = "-";
 
-		if (alive)
+		if (alive) {
 			age_from_seconds(p->uptime_seconds, uptime);
-		r = table_row(table,
-			(const char *const[]){p->name,
-				alive ? status_text_number((uint64_t)p->page.pid, &pid) : "-",
-				status_process_state(p), uptime,
-				status_text_number(p->restarts, &restarts)},
-			out);
+			(void)snprintf(pid, sizeof(pid), "%" PRId32, p->page.pid);
+		}
+		r = table_print(table, out, "%s\t%s\t%s\t%s\t%" PRIu32, p->name, pid,
+			status_process_state(p), uptime, p->restarts);
 	}
 	return r;
 }
@@ -164,26 +133,21 @@ static int status_put_feeds(const struct store_status *s, struct table *table, s
 	table_init(table, heads, ARRAY_SIZE(heads));
 	for (size_t i = 0; r == 0 && i < s->n_feeds; i++) {
 		const struct kinf_feed_info *f = &s->feeds[i];
-		struct number_text objects, lag, lists, watches, events, retries;
 		char contact[AGE_SIZE] = "-";
 
 		if (f->last_contact_seconds >= 0)
 			age_from_seconds((uint64_t)f->last_contact_seconds, contact);
 		buf_reset(&read);
 		status_put_bytes(f->bytes, &read);
-		const char *bytes = buf_cstr(&read);
 		r = buf_error(&read);
 		if (r < 0)
 			break;
-		r = table_row(table,
-			(const char *const[]){f->full_name, f->namespace_, f->state,
-				status_text_number(f->objects, &objects), f->resource_version,
-				contact, status_text_number(f->lag, &lag),
-				status_text_number(f->lists, &lists),
-				status_text_number(f->watches, &watches),
-				status_text_number(f->events, &events), bytes,
-				status_text_number(f->retries, &retries), f->last_error},
-			out);
+		r = table_print(table, out,
+			"%s\t%s\t%s\t%" PRIu64 "\t%s\t%s\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+			"\t%" PRIu64 "\t%s\t%" PRIu64 "\t%s",
+			f->full_name, f->namespace_, f->state, f->objects, f->resource_version,
+			contact, f->lag, f->lists, f->watches, f->events, buf_cstr(&read),
+			f->retries, f->last_error);
 	}
 	return r;
 }
@@ -197,17 +161,15 @@ static int status_put_readers(const struct store_status *s, struct table *table,
 	table_init(table, heads, ARRAY_SIZE(heads));
 	for (size_t i = 0; r == 0 && i < s->n_readers; i++) {
 		const struct status_reader *reader = &s->readers[i];
-		struct number_text pid, snapshots, behind;
-		struct user_text user;
+		const struct passwd *user = getpwuid(reader->uid);
+		char name[64], behind[24] = "old file";
 
-		r = table_row(table,
-			(const char *const[]){reader->name, status_text_user(reader->uid, &user),
-				status_text_number((uint64_t)reader->pid, &pid),
-				status_text_number(reader->snapshots, &snapshots),
-				reader->old_files ? "old file"
-						  : status_text_number(reader->behind, &behind),
-				reader->pin_file ? reader->pin_file : ""},
-			out);
+		(void)snprintf(name, sizeof(name), "%" PRIu32, reader->uid);
+		if (!reader->old_files)
+			(void)snprintf(behind, sizeof(behind), "%" PRIu64, reader->behind);
+		r = table_print(table, out, "%s\t%.63s\t%" PRId32 "\t%" PRIu32 "\t%s\t%s",
+			reader->name, user ? user->pw_name : name, reader->pid, reader->snapshots,
+			behind, reader->pin_file ? reader->pin_file : "");
 	}
 	return r;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "print/table/table.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "common/check.h"
+#include "common/cleanup.h"
 #include "common/text/utf8.h"
 
 #define GAP       3
@@ -86,6 +88,23 @@ int table_row(struct table *table, const char *const *cells, struct buf *out)
 		buf_put(&table->rows, cells[i], strlen(cells[i]) + 1);
 	table->held++;
 	return table->rows.size < TABLE_HELD ? buf_error(&table->rows) : table_settle(table, out);
+}
+
+int table_print(struct table *table, struct buf *out, const char *format, ...)
+{
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	const char *cells[TABLE_COLUMNS];
+	va_list args;
+
+	va_start(args, format);
+	buf_vprintf(&text, format, args);
+	va_end(args);
+	buf_byte(&text, '\0');
+	int r = buf_error(&text);
+	char *rest = (char *)text.data;
+	for (size_t i = 0; r == 0 && i < table->columns; i++) /* the last cell may have tabs */
+		cells[i] = i + 1 < table->columns ? strsep(&rest, "\t") : rest;
+	return r < 0 ? r : table_row(table, cells, out);
 }
 
 int table_put_heads(struct table *table, struct buf *out)

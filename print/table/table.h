@@ -36,6 +36,9 @@ void table_release(struct table *table);
 
 /* Adds a row; CELLS are copied. Returns 0 or the error of a buf. */
 int table_row(struct table *table, const char *const *cells, struct buf *out);
+/* Does so with the cells of a text, which are separated by tabs. */
+int table_print(struct table *table, struct buf *out, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Appends all held rows to OUT. */
 int table_settle(struct table *table, struct buf *out);
 /* Appends the heading of an empty table. */
