@@ -79,7 +79,7 @@ static int describe_put_changed(
 	if (!history->before || strcmp(change->type, "MODIFIED") != 0)
 		return 0;
 	int r = fields_put(
-		FIELDS_NAMES, history->resource, history->before, &change->object, out, &n);
+		FIELDS_NAMES, history->resource, NULL, history->before, &change->object, out, &n);
 	if (r < 0 || out->size <= CHANGED_MAX)
 		return r;
 	size_t end = CHANGED_MAX;

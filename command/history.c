@@ -105,8 +105,8 @@ static int history_put_json(struct buf *out, const struct history_line *line,
 	}
 	if (r == 0 && line->before) {
 		buf_str(out, ",\"changes\":");
-		r = fields_put_under(FIELDS_JSON, line->resource, line->fields, line->before,
-			object, out, ret_n);
+		r = fields_put(FIELDS_JSON, line->resource, line->fields, line->before, object, out,
+			ret_n);
 	}
 	buf_str(out, "}\n");
 	return r;
@@ -213,7 +213,7 @@ static int history_print_version(struct object_walk *walk, const struct kinf_cha
 		out->size = size;
 	buf_byte(out, '\n');
 	if (r == 0 && compare)
-		r = fields_put_under(FIELDS_LINES, walk->info.resource, walk->fields, walk->before,
+		r = fields_put(FIELDS_LINES, walk->info.resource, walk->fields, walk->before,
 			object, out, &n);
 	if (walk->fields && compare && !n)
 		out->size = begin;
@@ -351,8 +351,8 @@ int history_diff(struct command_line *line, const char *namespace_, uint64_t fro
 		differences = 1;
 		buf_str(&walk.out, walk.before->body_size ? "created since\n" : "deleted since\n");
 	} else if (r == 0 && walk.before) {
-		r = fields_put(FIELDS_LINES, walk.info.resource, walk.from, walk.before, &walk.out,
-			&differences);
+		r = fields_put(FIELDS_LINES, walk.info.resource, NULL, walk.from, walk.before,
+			&walk.out, &differences);
 		r = snapshot_made(walk.view.snapshot->snapshot, r);
 		if (r < 0)
 			return command_fail(r);
@@ -439,13 +439,12 @@ static int log_change(void *arg, const struct snapshot_feed *feed, const struct 
 			buf_str(out, " (found missing)");
 		buf_byte(out, ' ');
 		if (compare && !under)
-			r = fields_put(FIELDS_NAMES, resource, before, object, out, &n);
+			r = fields_put(FIELDS_NAMES, resource, NULL, before, object, out, &n);
 		if (out->size > begin && out->data[out->size - 1] == ' ')
 			out->size--;
 		buf_byte(out, '\n');
 		if (under)
-			r = fields_put_under(
-				FIELDS_LINES, resource, under, before, object, out, &n);
+			r = fields_put(FIELDS_LINES, resource, under, before, object, out, &n);
 	}
 	if (under && !n)
 		buf_truncate(out, begin);

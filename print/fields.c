@@ -164,12 +164,6 @@ static int fields_add(
 	return r < 0 ? r : buf_error(out);
 }
 
-int fields_put(enum fields_form form, const char *resource, const struct kinf_object *before,
-	const struct kinf_object *after, struct buf *out, size_t *ret_n)
-{
-	return fields_put_under(form, resource, NULL, before, after, out, ret_n);
-}
-
 /* Compares two versions; without a wanted field in either, no difference is one of them. */
 static int fields_compare(struct fields *fields, struct bytes before, struct bytes after)
 {
@@ -185,7 +179,7 @@ static int fields_compare(struct fields *fields, struct bytes before, struct byt
 	return r;
 }
 
-int fields_put_under(enum fields_form form, const char *resource, const struct path *under,
+int fields_put(enum fields_form form, const char *resource, const struct path *under,
 	const struct kinf_object *before, const struct kinf_object *after, struct buf *out,
 	size_t *ret_n)
 {

@@ -18,13 +18,10 @@ enum fields_form {
 	FIELDS_FORM_MAX
 };
 
-/* Appends the different fields of BEFORE and AFTER, versions of an object of RESOURCE. *RET_N is
- * their number. Returns 0 or an error. */
-int fields_put(enum fields_form form, const char *resource, const struct kinf_object *before,
-	const struct kinf_object *after, struct buf *out, size_t *ret_n);
-/* The same for the fields that the path UNDER finds in a version, and those below them; NULL: all.
- * A map or list that appears or goes with such a field is taken apart. */
-int fields_put_under(enum fields_form form, const char *resource, const struct path *under,
+/* Appends the different fields of BEFORE and AFTER, versions of an object of RESOURCE: those that
+ * the path UNDER finds in a version, and those below them; NULL: all. A map or list that appears or
+ * goes with such a field is taken apart. *RET_N is their number. Returns 0 or an error. */
+int fields_put(enum fields_form form, const char *resource, const struct path *under,
 	const struct kinf_object *before, const struct kinf_object *after, struct buf *out,
 	size_t *ret_n);
 

@@ -41,37 +41,16 @@ static int event_compare(const void *a, const void *b)
 	return (x->last_ns > y->last_ns) - (x->last_ns < y->last_ns);
 }
 
-/* "5m (x3 over 10m)" of the event d->here. */
-static void event_put_age(struct describe *d)
-{
-	const char *first = describe_is_empty(d, "eventTime") ? "firstTimestamp" : "eventTime";
-	const char *count = NULL, *last = NULL;
-	struct value series;
-	char line[128];
+#define EVENT_FIRST "{eventTime:since}|{firstTimestamp:since}|<unknown>]"
 
-	if (describe_find(d, "series", &series)) {
-		count = "series.count";
-		last = "series.lastObservedTime";
-	} else if (printer_integer(&d->row, &d->here, "count") > 1) {
-		count = "count";
-		last = "lastTimestamp";
-	}
-	if (count)
-		(void)snprintf(line, sizeof(line),
-			"{%s:since|<unknown>} (x{%s} over {%s:since|<unknown>})", last, count,
-			first);
-	else
-		(void)snprintf(line, sizeof(line), "{%s:since|<unknown>}", first);
-	describe_words(d, line);
-}
-
-static void event_put(struct describe *d)
-{
-	describe_words(d, "  {type}\t{reason}\t");
-	event_put_age(d);
-	describe_words(d, "\t[{source.component}|{reportingComponent}]\t"
-			  "[{involvedObject.fieldPath}: ]{message:trim}\n");
-}
+/* With an age such as "5m (x3 over 10m)". */
+static const char event_line[] =
+	"  {type}\t{reason}\t"
+	"[{series:if}{series.lastObservedTime:since|<unknown>} (x{series.count} over [" EVENT_FIRST
+	")|{[count=0]:if}[" EVENT_FIRST "|{[count=1]:if}[" EVENT_FIRST
+	"|{count:if}{lastTimestamp:since|<unknown>} (x{count} over [" EVENT_FIRST ")|" EVENT_FIRST
+	"\t[{source.component}|{reportingComponent}]\t"
+	"[{involvedObject.fieldPath}: ]{message:trim}";
 
 /* Adds the events about the object, found by its uid; those about a node have its name there
  * also. */
@@ -103,7 +82,7 @@ void describe_events(struct describe *d)
 	}
 	for (size_t i = 0; i < rows.n; i++) {
 		d->here = rows.items[i].event;
-		event_put(d);
+		describe_template(d, event_line);
 	}
 	free(rows.items);
 	d->here = here;
