@@ -76,19 +76,6 @@ struct namespace_parts {
 	size_t n;
 };
 
-/* "limits.cpu 100m 2" of the key and hard limit d->here; the use is in the status of the quota. */
-static void quota_resource(struct describe *d)
-{
-	struct value used, map;
-	bool known = describe_find(d, "$status.used", &map) &&
-		     value_find(&map, d->row.key, &used) == FOUND;
-
-	describe_indent(d, 0);
-	describe_words(d, "{@key}\t");
-	buf_bytes_put(d->row.text, known ? used.text : BYTES_LIT("0"));
-	describe_words(d, "\t{@}\n");
-}
-
 /* The meaning of a scope. */
 static void quota_scope(struct describe *d)
 {
@@ -118,7 +105,7 @@ static const struct describe_line quota_lines[] = {
 	{.level = 1, .some = "Scopes:\t{spec.scopes:commas}"},
 	{.each = "spec.scopes", .level = 1, .fn = quota_scope},
 	{.line = "  Resource\tUsed\tHard\n  --------\t---\t---"},
-	{.each = "status.hard", .level = 1, .fn = quota_resource},
+	{.each = "status.hard", .level = 1, .line = "{@key}\t{$status.used[@key]|0}\t{@}"},
 	END_OF_LINES,
 };
 
@@ -128,34 +115,27 @@ static void limit_resources(struct describe *d)
 {
 	static const char *const members[] = {
 		"min", "max", "defaultRequest", "default", "maxLimitRequestRatio"};
-	struct printer_list all[ARRAY_SIZE(members)];
-	struct value map, value;
+	struct printer_list all;
+	char path[64];
 
-	for (size_t m = 0; m < ARRAY_SIZE(members); m++)
-		describe_items_at(d, members[m], NULL, &all[m]);
-	for (size_t m = 0; m < ARRAY_SIZE(members); m++)
-		for (size_t i = 0; i < all[m].n; i++) {
-			struct bytes key = all[m].items[i].key;
+	for (size_t m = 0; m < ARRAY_SIZE(members); m++) {
+		describe_items_at(d, members[m], NULL, &all);
+		for (size_t i = 0; i < all.n; i++) {
 			bool earlier = false;
 
-			for (size_t e = 0; e < m; e++)
-				for (size_t k = 0; k < all[e].n; k++)
-					earlier |= bytes_equal(all[e].items[k].key, key);
-			if (earlier)
-				continue;
-			describe_words(d, " {type}\t");
-			buf_bytes_put(d->row.text, key);
-			for (size_t e = 0; e < ARRAY_SIZE(members); e++) {
-				bool known = describe_find(d, members[e], &map) &&
-					     value_find(&map, key, &value) == FOUND;
-
-				buf_byte(d->row.text, '\t');
-				buf_bytes_put(d->row.text, known ? value.text : BYTES_LIT("-"));
+			d->row.key = all.items[i].key;
+			for (size_t e = 0; e < m; e++) {
+				(void)snprintf(path, sizeof(path), "%s[@key]", members[e]);
+				earlier |= !describe_is_empty(d, path);
 			}
-			buf_byte(d->row.text, '\n');
+			if (!earlier)
+				describe_template(d,
+					" {type}\t{@key}\t{min[@key]|-}\t{max[@key]|-}\t"
+					"{defaultRequest[@key]|-}\t{default[@key]|-}\t"
+					"{maxLimitRequestRatio[@key]|-}");
 		}
-	for (size_t m = 0; m < ARRAY_SIZE(members); m++)
-		printer_list_release(&all[m]);
+		printer_list_release(&all);
+	}
 }
 
 static const struct describe_line limit_lines[] = {

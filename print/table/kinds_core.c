@@ -67,23 +67,20 @@ static const struct printer_cell_row event_cells[] = {
 static enum printer_cell_type quota_put(struct printer_row *row)
 {
 	bool limits = strcmp(row->of, "limits") == 0;
-	struct value used = {.type = VALUE_NIL}, value;
 	size_t start = row->text->size;
 	struct printer_list hard;
 
-	(void)printer_find(row, &row->object, "status.used", &used);
+	row->second = &row->object;
 	printer_list_at(row, &row->object, "status.hard", NULL, &hard);
 	for (size_t i = 0; i < hard.n; i++) {
-		struct bytes key = hard.items[i].key;
-
-		if (bytes_starts(key, BYTES_LIT("limits.")) != limits)
+		row->key = hard.items[i].key;
+		if (bytes_starts(row->key, BYTES_LIT("limits.")) != limits)
 			continue;
-		value.text = BYTES_LIT("0");
-		(void)value_find(&used, key, &value);
-		buf_printf(row->text, "%s%.*s: %.*s/%.*s", row->text->size > start ? ", " : "",
-			BYTES_ARG(key), BYTES_ARG(value.text), BYTES_ARG(hard.items[i].value.text));
+		buf_str(row->text, row->text->size > start ? ", " : "");
+		printer_put_words(row, &hard.items[i].value, "{@key}: {$status.used[@key]|0}/{@}");
 	}
 	printer_list_release(&hard);
+	row->second = NULL;
 	return PRINTER_STRING;
 }
 

@@ -46,7 +46,8 @@ static bool printer_choose(struct printer_row *row, const struct value *here, co
 	struct value_iter iter = {0};
 
 	if (here->type == VALUE_MAP && test[key] == ']')
-		return printer_member(row, here, BYTES(test, key), ret_value);
+		return printer_member(row, here,
+			strncmp(test, "@key]", 5) ? BYTES(test, key) : row->key, ret_value);
 	if (here->type == VALUE_MAP) {
 		*ret_value = *here;
 		return printer_passes(row, here, test);
