@@ -135,33 +135,26 @@ static const struct describe_line service_lines[] = {
 /* ---- ingresses ---------------------------------------------------------- */
 
 struct ingress_port {
-	char number[32];   /* of the backend; "": it has a name */
-	struct bytes name; /* of the backend */
-	char found[128];   /* the name of the service's port */
+	char path[160];  /* of the name of the service's port */
+	char found[128]; /* that name */
 	bool exists;
 };
 
 static void ingress_find_port(struct describe *d, void *arg)
 {
 	struct ingress_port *port = arg;
-	struct value_iter iter = printer_items(&d->row, &d->here, "spec.ports");
-	struct value one;
 
 	port->exists = true;
-	while (printer_next(&d->row, &iter, &one)) {
-		struct bytes name = printer_text(&d->row, &one, "name");
-
-		if (*port->number ? bytes_equal(printer_text(&d->row, &one, "port"),
-					    bytes_str(port->number))
-				  : bytes_equal(name, port->name))
-			(void)snprintf(port->found, sizeof(port->found), "%.*s", BYTES_ARG(name));
-	}
+	(void)snprintf(
+		port->found, sizeof(port->found), "%.*s", BYTES_ARG(describe_get(d, port->path)));
 }
 
 /* Appends the backend d->here of an ingress: "web:80 (10.0.0.1:8080)". */
 static void ingress_put_backend(struct describe *d)
 {
-	struct ingress_port port = {.name = describe_get(d, "service.port.name")};
+	struct ingress_port port = {.exists = false};
+	struct bytes number = describe_get(d, "service.port.number");
+	struct bytes name = describe_get(d, "service.port.name");
 
 	if (describe_is_empty(d, "service")) {
 		if (!describe_is_empty(d, "resource"))
@@ -170,8 +163,8 @@ static void ingress_put_backend(struct describe *d)
 		return;
 	}
 	describe_words(d, "{service.name}:[{service.port.number}|{service.port.name}]");
-	(void)snprintf(port.number, sizeof(port.number), "%.*s",
-		BYTES_ARG(describe_get(d, "service.port.number")));
+	(void)snprintf(port.path, sizeof(port.path), "spec.ports[%s=%.*s].name",
+		number.size ? "port" : "name", BYTES_ARG(number.size ? number : name));
 	d->row.key = describe_get(d, "service.name");
 	if (!describe_each_object(d, "services", "{metadata.namespace}", "",
 		    "metadata.name={@key:value}", ingress_find_port, &port))

@@ -239,11 +239,9 @@ static void container_put(struct describe *d)
 	const struct value container = d->here;
 	int level = d->level;
 	struct value status;
-	char path[256];
 
-	(void)snprintf(
-		path, sizeof(path), "%s[name=%.*s]", d->row.of, BYTES_ARG(describe_get(d, "name")));
-	if (printer_find(&d->row, &d->row.object, path, &status))
+	d->row.key = describe_get(d, "name");
+	if (printer_find(&d->row, &d->row.object, d->row.of, &status))
 		d->row.second = &status;
 	d->container = &container;
 	buf_blanks(d->row.text, (size_t)level + 2);
@@ -258,10 +256,11 @@ static void container_put(struct describe *d)
 	{.when = "spec.initContainers", .line = "Init Containers:"}, \
 		{.each = "spec.initContainers", \
 			.fn = container_put, \
-			.of = "status.initContainerStatuses"}, \
+			.of = "status.initContainerStatuses[name=@key]"}, \
 		{.line = "Containers:[{spec.containers:if}| <none>]"}, \
 	{ \
-		.each = "spec.containers", .fn = container_put, .of = "status.containerStatuses" \
+		.each = "spec.containers", .fn = container_put, \
+		.of = "status.containerStatuses[name=@key]" \
 	}
 
 /* ---- pods --------------------------------------------------------------- */
@@ -316,14 +315,10 @@ static void pod_spread(struct describe *d)
 /* The status of a readiness gate's condition: d->here is the gate. */
 static void pod_gate(struct describe *d)
 {
-	struct bytes type = describe_get(d, "conditionType");
-	char path[256];
-
-	(void)snprintf(path, sizeof(path), "status.conditions[type=%.*s].status", BYTES_ARG(type));
-	struct bytes status = printer_text(&d->row, &d->row.object, path);
-	describe_indent(d, 0);
-	buf_printf(d->row.text, "%.*s \t%.*s \n", BYTES_ARG(type),
-		BYTES_ARG(status.size ? status : BYTES_LIT("<none>")));
+	d->row.second = &d->row.object;
+	d->row.key = describe_get(d, "conditionType");
+	describe_template(d, "{conditionType} \t{$status.conditions[type=@key].status|<none>} ");
+	d->row.second = NULL;
 }
 
 static const struct describe_line scheduling_group_lines[] = {
@@ -363,7 +358,7 @@ static const struct describe_line pod_lines[] = {
 	{.when = "spec.ephemeralContainers", .line = "Ephemeral Containers:"},
 	{.each = "spec.ephemeralContainers",
 		.fn = container_put,
-		.of = "status.ephemeralContainerStatuses"},
+		.of = "status.ephemeralContainerStatuses[name=@key]"},
 	{.when = "spec.readinessGates", .line = "Readiness Gates:\n  Type\tStatus"},
 	{.each = "spec.readinessGates", .level = 1, .fn = pod_gate},
 	{.when = "status.conditions", .line = "Conditions:\n  Type\tStatus"},

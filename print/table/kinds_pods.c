@@ -240,20 +240,13 @@ static enum printer_cell_type pod_restarts(struct printer_row *row)
 static enum printer_cell_type pod_gates(struct printer_row *row)
 {
 	struct value_iter iter = printer_items(row, &row->object, "spec.readinessGates");
-	struct value gate, condition;
 	int open = 0, all = 0;
+	struct value gate;
 
 	for (; printer_next(row, &iter, &gate); all++) {
-		struct bytes type = printer_text(row, &gate, "conditionType");
-		struct value_iter conditions =
-			printer_items(row, &row->object, "status.conditions");
-
-		while (printer_next(row, &conditions, &condition)) {
-			if (!bytes_equal(printer_text(row, &condition, "type"), type))
-				continue;
-			open += printer_is(row, &condition, "status", "True");
-			break;
-		}
+		row->key = printer_text(row, &gate, "conditionType");
+		open += printer_is(
+			row, &row->object, "status.conditions[type=@key].status", "True");
 	}
 	if (!all)
 		return printer_put(row, "<none>");
@@ -309,15 +302,13 @@ static enum printer_cell_type eviction_active(struct printer_row *row)
 /* Appends the template OF for the status of the responder; $ is the responder. */
 static enum printer_cell_type eviction_put(struct printer_row *row)
 {
-	struct value_iter iter = printer_items(row, &row->object, "status.responders");
-	struct value target, found, status = {.type = VALUE_NIL};
+	struct value target, status;
 	unsigned begun, all;
 
 	eviction_find(row, &target, &begun, &all);
-	struct bytes name = printer_text(row, &target, "name");
-	while (name.size && status.type == VALUE_NIL && printer_next(row, &iter, &found))
-		if (bytes_equal(printer_text(row, &found, "name"), name))
-			status = found;
+	row->key = printer_text(row, &target, "name");
+	if (!printer_find(row, &row->object, "status.responders[name=@key]", &status))
+		status.type = VALUE_NIL;
 	row->second = &target;
 	printer_put_words(row, &status, row->of);
 	row->second = NULL;

@@ -239,8 +239,8 @@ void printer_put_lines(struct printer_row *row, struct bytes text, const char *b
  * second part (the status of a container).
  *
  * A path also has steps in brackets: `list[KEY=TEXT]`, the first item with that member; `list[0]`,
- * an item by its number; `map[KEY=TEXT]`, the map itself if it has that member; `map[KEY]`, for a KEY with
- * dots, or the one that `@key` is.
+ * an item by its number, a digit; `map[KEY=TEXT]`, the map itself if it has that member;
+ * `map[KEY]`, for a KEY with dots. KEY or TEXT may be `@key`.
  *
  *	"{kind:lower}[/{name}]", "Replicas:\t{status.replicas|0} current"
  *	"[{status.conditions[type=Ready][status=True]:if}Ready|NotReady]"

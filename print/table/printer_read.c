@@ -25,6 +25,12 @@ static bool printer_member(
 	return r == FOUND;
 }
 
+/* Returns the text at P up to one of END, or the key of the row if that is "@key". */
+static struct bytes printer_name(const struct printer_row *row, const char *p, const char *end)
+{
+	return strncmp(p, "@key]", 5) ? BYTES(p, strcspn(p, end)) : row->key;
+}
+
 /* Returns whether the member of MAP that is named before "=" in TEST is the text after it. */
 static bool printer_passes(struct printer_row *row, const struct value *map, const char *test)
 {
@@ -33,9 +39,9 @@ static bool printer_passes(struct printer_row *row, const struct value *map, con
 	struct bytes text;
 	struct value member;
 
-	return printer_member(row, map, BYTES(test, (size_t)(wanted - 1 - test)), &member) &&
+	return printer_member(row, map, printer_name(row, test, "="), &member) &&
 	       value_scalar_text(&member, scratch, &text) == FOUND &&
-	       bytes_equal(text, BYTES(wanted, strcspn(wanted, "]")));
+	       bytes_equal(text, printer_name(row, wanted, "]"));
 }
 
 /* Takes the step TEST, the text after a bracket, from the list or map HERE. */
@@ -46,8 +52,7 @@ static bool printer_choose(struct printer_row *row, const struct value *here, co
 	struct value_iter iter = {0};
 
 	if (here->type == VALUE_MAP && test[key] == ']')
-		return printer_member(row, here,
-			strncmp(test, "@key]", 5) ? BYTES(test, key) : row->key, ret_value);
+		return printer_member(row, here, printer_name(row, test, "]"), ret_value);
 	if (here->type == VALUE_MAP) {
 		*ret_value = *here;
 		return printer_passes(row, here, test);
