@@ -10,7 +10,6 @@ usage: KUBECONFIG=FILE tests/real/check_tables.py [--keep]    (--keep: make no o
 
 import argparse
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -21,13 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from cluster import Cluster  # noqa: E402
 from conftest import Workspace  # noqa: E402
 from harness import eventually  # noqa: E402
-
-AGE = re.compile(r"(?<![\w.:/-])(\d+[smhdy]){1,2}(?![\w.:/-])")
-
-
-def ageless(text):
-    """Lines without their changing ages, and with a single blank for the blanks after them."""
-    return [re.sub(r" +", " ", AGE.sub("AGE", line)).rstrip() for line in text.splitlines()]
+from harness.describe import AGE, ageless  # noqa: E402
 
 
 class Tables:

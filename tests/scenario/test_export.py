@@ -6,7 +6,6 @@ import json
 import pytest
 
 from harness import eventually
-from harness.process import program, run_command
 from harness.store import whole
 
 LEFT_OUT = {"uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "managedFields", "ownerReferences",
@@ -76,12 +75,6 @@ def test_nothing_is_printed_if_a_feed_can_not_be_read(simulator, full):
         result = full.kinf(*command)
         assert result.status == 1 and result.stdout == "" and result.stderr.startswith("Error: "), result
     assert full.kinf("export", "--frist").status == 2
-
-
-def test_output_that_can_not_be_written_is_named(full):
-    command = f"'{program('kinf')}' export --store '{full.path}' --runtime-dir '{full.runtime}' >/dev/full"
-    result = run_command(["sh", "-c", command])
-    assert result.status == 1 and result.stderr == "Error: writing the output: No space left on device\n", result
 
 
 def test_it_works_without_daemons_and_says_so(full):

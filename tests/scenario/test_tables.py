@@ -78,7 +78,6 @@ def test_several_kinds_are_one_answer(filled, store):
     (["pods/a", "b"], "write each as FEED/NAME"),
     (["all", "x"], "a name needs one kind"),
     (["pods,nodes", "--limit", "1"], "are for one feed"),
-    (["pods", "-o", "go-template={{.kind}}"], "Go templates are not supported; write the template as -o jsonpath="),
     (["pods", "-w", "-o", "count"], "allowed are table, wide, name, json, yaml, jsonpath=TEMPLATE"),
     (["pods", "-w", "-o", "go-template={{.kind}}"], "Go templates are not supported"),
     (["pods,nodes", "-w"], "watch one feed at a time"),

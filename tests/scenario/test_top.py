@@ -68,7 +68,7 @@ def test_readers_are_shown(running, terminal):
     page.wait_text("Rates:", absent=[f" {follower.pid} "])
 
 
-@pytest.mark.parametrize("size", [(10, 40), (5, 20), (2, 5), (1, 1), (60, 300), (24, 80)])
+@pytest.mark.parametrize("size", [(5, 20), (1, 1), (60, 300)])
 def test_any_size(running, terminal, size):
     """It survives a terminal of any size, also a changing one, and names stay visible where a line has room."""
     rows, columns = size
