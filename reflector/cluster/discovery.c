@@ -101,7 +101,6 @@ static int part_start(
 		.etag = place->version ? NULL : discovery->etags[place->group_at],
 		.limit = ANSWER_MAX,
 		.total_ns = ANSWER_NS,
-		.repeat = true,
 		.done = part_done,
 		.arg = part,
 	};

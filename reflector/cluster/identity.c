@@ -139,7 +139,6 @@ int identity_start(struct http *http, const struct kubeconfig *config, identity_
 			.path = "/api/v1/namespaces/kube-system",
 			.limit = ANSWER_MAX,
 			.total_ns = ANSWER_NS,
-			.repeat = true,
 			.done = identity_on_answer,
 			.arg = identity,
 		},

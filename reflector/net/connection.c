@@ -15,11 +15,6 @@ void connections_release(struct connections *connections)
 	*connections = (struct connections){NULL};
 }
 
-static uint64_t connection_ask_after(const struct connections *connections, uint64_t now_ns)
-{
-	return connections->silence_ns ? now_ns + connections->silence_ns : UINT64_MAX;
-}
-
 void connections_remove(struct connections *connections, int fd)
 {
 	for (size_t i = 0; i < connections->count; i++)
@@ -32,8 +27,7 @@ void connections_remove(struct connections *connections, int fd)
 int connections_add(struct connections *connections, int fd, uint64_t now_ns)
 {
 	connections_remove(connections, fd);
-	struct connection connection = {
-		.fd = fd, .heard_ns = now_ns, .ask_ns = connection_ask_after(connections, now_ns)};
+	struct connection connection = {.fd = fd, .heard_ns = now_ns};
 	return ARRAY_ADD(connections->at, connections->count, connections->room, connection,
 		"the list of connections");
 }
@@ -70,36 +64,8 @@ void connections_heard(struct connections *connections, uint16_t port, uint64_t 
 {
 	struct connection *connection = connection_find(connections, port);
 
-	if (!connection)
-		return;
-	connection->heard_ns = now_ns;
-	connection->ask_ns = connection_ask_after(connections, now_ns);
-}
-
-uint64_t connections_ask_at(const struct connections *connections)
-{
-	uint64_t at = UINT64_MAX;
-
-	for (size_t i = 0; i < connections->count; i++)
-		if (connections->at[i].ask_ns < at)
-			at = connections->at[i].ask_ns;
-	return at;
-}
-
-uint16_t connections_ask(struct connections *connections, uint64_t now_ns)
-{
-	for (size_t i = 0; i < connections->count; i++) {
-		struct connection *connection = &connections->at[i];
-
-		if (connection->ask_ns > now_ns)
-			continue;
-		connection->ask_ns = now_ns + connections->silence_ns / 16 + 1;
-		if (!connection->port)
-			connection->port = connection_port(connection->fd);
-		if (connection->port)
-			return connection->port;
-	}
-	return 0;
+	if (connection)
+		connection->heard_ns = now_ns;
 }
 
 void connections_condemn(struct connections *connections, uint16_t port, uint64_t since_ns)

@@ -27,10 +27,7 @@ struct fetch_request {
 	const char *accept; /* NULL: application/json */
 	const char *etag;   /* of the caller's copy: the answer may be 304. NULL: none */
 	bool may_be_absent; /* as in struct http_request */
-	/* An answer with Retry-After is not the last one: the request is made again, up to ten
-	 * times within TOTAL_NS (docs/protocol.md 0.10). */
-	bool repeat;
-	size_t limit; /* bytes of body; a longer one ends with ERR_TOO_LARGE */
+	size_t limit;       /* bytes of body; a longer one ends with ERR_TOO_LARGE */
 	uint64_t total_ns;
 	fetch_done_fn *done;
 	void *arg;

@@ -62,6 +62,7 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 		.first_byte_ns = request->first_byte_ns,
 		.idle_ns = request->idle_ns,
 		.total_ns = request->total_ns,
+		.silence_ns = request->renewable ? http->silence_ns : 0,
 		.start_ns = http->clock_ns,
 	};
 	call->easy = curl_easy_init();
@@ -70,8 +71,6 @@ int http_start(struct http *http, const struct http_request *request, struct htt
 	r = http_call_set_up(call, request);
 	if (r < 0)
 		return r;
-	if (request->delay_ns)
-		call->due_ns = proc_monotonic_ns() + request->delay_ns;
 	http_call_link(call);
 	http_call_note_deadline(call);
 	http_count(http, STAT_REQUESTS, 1);
@@ -85,7 +84,8 @@ void http_set_quiet(struct http_call *call)
 {
 	CHECK_OBJ(call, CALL_MAGIC);
 	call->limit.idle_ns = 0;
-	call->request.renewable = true;
+	call->limit.silence_ns = call->http->silence_ns;
+	http_call_note_deadline(call);
 	call->request.bulk = false;
 }
 
@@ -151,6 +151,10 @@ static void http_check_limit(struct http *http, struct http_call *call)
 
 	if (http->clock_ns < limit_deadline(&call->limit, &limit_ns, &words))
 		return;
+	if (!words) {
+		call_end(call, HTTP_SILENT);
+		return;
+	}
 	if (!port) /* stays 0 without a connection */
 		(void)curl_easy_getinfo(call->easy, CURLINFO_LOCAL_PORT, &port);
 	call_fail(call, err_say(ERR_TIMEOUT, "%s: %s within %g s", http->name, words,
@@ -158,8 +162,7 @@ static void http_check_limit(struct http *http, struct http_call *call)
 	connections_condemn(&http->connections, (uint16_t)port, http->clock_ns - limit_ns);
 }
 
-/* Ends the calls at a limit. Then ends the oldest renewable call of a silent connection: its
- * renewal shows whether the connection lives. */
+/* Ends the calls at a limit. */
 static void http_check_limits(struct http *http)
 {
 	struct http_call *next;
@@ -173,16 +176,7 @@ static void http_check_limits(struct http *http)
 			http_check_limit(http, call);
 		}
 	}
-
-	uint16_t silent = connections_ask(&http->connections, http->clock_ns);
-	struct http_call *oldest = silent ? http->calls[CALL_RUNNING].first : NULL;
-
-	while (oldest &&
-		!(oldest->request.renewable && oldest->limit.answered && oldest->port == silent))
-		oldest = oldest->next;
-	if (oldest)
-		call_end(oldest, HTTP_SILENT);
-	http->deadline_ns = connections_ask_at(&http->connections);
+	http->deadline_ns = UINT64_MAX;
 	for (size_t state = 0; state < CALL_ENDED; state++)
 		for (struct http_call *call = http->calls[state].first; call; call = call->next)
 			http_call_note_deadline(call);
@@ -465,8 +459,7 @@ void http_set_limits(struct http *http, uint64_t connect_ns, uint64_t silence_ns
 {
 	CHECK_OBJ(http, HTTP_MAGIC);
 	http->connect_limit_ns = connect_ns;
-	http->deadline_ns = 0;                     /* find the next limit again */
-	http->connections.silence_ns = silence_ns; /* counts from the next byte of each */
+	http->silence_ns = silence_ns;
 }
 
 void http_set_stats(struct http *http, struct stats *stats)

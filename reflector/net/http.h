@@ -39,8 +39,8 @@
 #define HTTP_FDS_MAX   16  /* descriptors for http_poll beside the transfers */
 #define HTTP_ETAG_SIZE 256 /* a kube-apiserver's ETag has 130 bytes */
 
-/* Result of a renewable call ended by the client, because its connection was silent for long. The
- * caller makes the request again. */
+/* Result of a renewable call ended by the client after a long silence. The caller makes the request
+ * again: an answer proves the connection alive, and without one it is closed. */
 #define HTTP_SILENT 1000
 
 struct http;
@@ -62,9 +62,7 @@ struct http_request {
 	bool gzip; /* ask for a compressed answer; never for watches (docs/protocol.md 0.2) */
 	bool bulk; /* a large answer is expected: use a large receive buffer */
 	bool may_be_absent; /* 404 is an answer like another one, and no error of http.errors */
-	bool renewable;     /* the client may end it with HTTP_SILENT after its answer began */
-
-	uint64_t delay_ns; /* from http_start until it may be sent */
+	bool renewable;     /* instead of idle_ns: after a long silence it ends with HTTP_SILENT */
 
 	/* Nanoseconds, 0: no limit. */
 	uint64_t first_byte_ns; /* from http_start to the answer's headers, connecting included;
@@ -90,9 +88,8 @@ struct http_request {
 /* Makes a client. Borrows CONFIG until http_free. Reads the token file, if CONFIG names one.
  * Returns: 0, ERR_CONFIG, -ENOMEM. */
 int http_new(const struct kubeconfig *config, struct http **ret_http);
-/* Sets the limit for connecting, TLS included, of later requests (at first 10 s). After SILENCE_NS
- * without a byte on a connection one of its renewable calls ends with HTTP_SILENT (at first 0:
- * never). */
+/* For later requests: sets the limit for connecting, TLS included (at first 10 s), and after how
+ * long a silence renewable calls end with HTTP_SILENT (at first 0: never). */
 void http_set_limits(struct http *http, uint64_t connect_ns, uint64_t silence_ns);
 /* Counts requests, failures and bytes in STATS from now on. STATS must outlive the client. */
 void http_set_stats(struct http *http, struct stats *stats);

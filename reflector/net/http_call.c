@@ -37,14 +37,6 @@ void http_call_note_deadline(struct http_call *call)
 		call->http->deadline_ns = at;
 }
 
-void http_note_silence(struct http *http)
-{
-	uint64_t silence_ns = http->connections.silence_ns;
-
-	if (silence_ns && http->clock_ns + silence_ns < http->deadline_ns)
-		http->deadline_ns = http->clock_ns + silence_ns;
-}
-
 void limit_heard(struct limit *limit, uint64_t now_ns, uint64_t size)
 {
 	limit->bytes += size;
@@ -56,14 +48,17 @@ void limit_heard(struct limit *limit, uint64_t now_ns, uint64_t size)
 
 uint64_t limit_deadline(const struct limit *limit, uint64_t *ret_limit_ns, const char **ret_words)
 {
-	uint64_t silence = limit->answered ? limit->idle_ns : limit->first_byte_ns;
+	uint64_t silence = !limit->answered ? limit->first_byte_ns
+			   : limit->idle_ns ? limit->idle_ns
+					    : limit->silence_ns;
 	uint64_t from = limit->answered ? limit->heard_ns : limit->start_ns;
 	uint64_t at = silence ? from + silence : UINT64_MAX;
 
 	*ret_limit_ns = silence;
-	*ret_words = !limit->answered ? "no answer"
-		     : limit->bytes   ? "too little heard"
-				      : "nothing more heard";
+	*ret_words = !limit->answered  ? "no answer"
+		     : !limit->idle_ns ? NULL
+		     : limit->bytes    ? "too little heard"
+				       : "nothing more heard";
 	if (limit->total_ns && limit->start_ns + limit->total_ns < at) {
 		at = limit->start_ns + limit->total_ns;
 		*ret_limit_ns = limit->total_ns;
@@ -72,25 +67,13 @@ uint64_t limit_deadline(const struct limit *limit, uint64_t *ret_limit_ns, const
 	return at;
 }
 
-/* Returns: milliseconds from NOW to THEN, rounded up, at most MOST. */
-static int wait_until_ms(uint64_t then_ns, uint64_t now_ns, int most)
-{
-	uint64_t ms = then_ns > now_ns ? (then_ns - now_ns - 1) / NS_PER_MS + 1 : 0;
-
-	return ms < (uint64_t)most ? (int)ms : most;
-}
-
 int http_wait_ms(const struct http *http, int timeout_ms)
 {
-	int wait = wait_until_ms(
-		http->deadline_ns, http->clock_ns, timeout_ms < 0 ? INT_MAX : timeout_ms);
-	uint64_t now = proc_monotonic_ns();
+	uint64_t most = timeout_ms < 0 ? INT_MAX : (uint64_t)timeout_ms, ms = 0;
 
-	for (const struct http_call *call = http->calls[CALL_WAITING].first; call;
-		call = call->next)
-		if (call->due_ns > now)
-			wait = wait_until_ms(call->due_ns, now, wait);
-	return wait;
+	if (http->deadline_ns > http->clock_ns)
+		ms = (http->deadline_ns - http->clock_ns - 1) / NS_PER_MS + 1;
+	return (int)(ms < most ? ms : most);
 }
 
 /* ---- the lists of calls ------------------------------------------------- */
@@ -130,9 +113,8 @@ void http_call_set_state(struct http_call *call, enum call_state state)
 struct http_call *http_oldest_waiting(const struct http *http)
 {
 	struct http_call *call = http->calls[CALL_WAITING].first;
-	uint64_t now = proc_monotonic_ns();
 
-	while (call && (call->cancelled || call->due_ns > now))
+	while (call && call->cancelled)
 		call = call->next;
 	return call;
 }

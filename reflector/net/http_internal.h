@@ -28,6 +28,7 @@
 /* The time limits of one call, in nanoseconds on the clock of limits (http.h). */
 struct limit {
 	uint64_t first_byte_ns, idle_ns, total_ns; /* durations; 0: no limit */
+	uint64_t silence_ns;                       /* of a renewable call; 0: no limit */
 	uint64_t start_ns;
 	uint64_t heard_ns; /* when LIMIT_RATE times idle_ns had last come since the time before, or
 			      the head */
@@ -57,7 +58,6 @@ struct http_call {
 	/* since it was handed to libcurl; NULL over plain http */
 	struct certificate_set *certificates;
 	unsigned credential_version; /* of the credentials in `headers` */
-	uint64_t due_ns;             /* monotonic: it waits at least until then */
 	bool cancelled; /* cancelled inside a callback of libcurl; http_poll frees it */
 
 	struct limit limit; /* on the clock of limits */
@@ -93,7 +93,7 @@ struct http {
 	struct stats *stats; /* NULL: nothing is counted */
 	uint64_t bulk_bytes; /* of bulk answers, received in the last turn */
 
-	uint64_t connect_limit_ns;
+	uint64_t connect_limit_ns, silence_ns; /* of http_set_limits() */
 	uint64_t clock_ns; /* the clock of limits: time spent listening or working, not stopped */
 	uint64_t last_ns;  /* monotonic time of clock_ns's last move */
 
@@ -127,25 +127,22 @@ void limit_heard(struct limit *limit, uint64_t now_ns, uint64_t size);
 
 /* Returns: when the call ends unless something comes before, UINT64_MAX: never. *RET_LIMIT_NS is
  * the limit, *RET_WORDS its words: "no answer", "nothing more heard", "too little heard", "not
- * finished". */
+ * finished"; NULL: it is the silence of a renewable call. */
 uint64_t limit_deadline(const struct limit *limit, uint64_t *ret_limit_ns, const char **ret_words);
 
 /* Moves the clock of limits by the time since the last move, by at most WAITED_MS and one second:
  * more was not spent listening. */
 void http_move_clock(struct http *http, uint64_t waited_ms);
-/* Moves the deadline forward for CALL, or for a connection on which something was heard just
- * now. */
+/* Moves the deadline forward for CALL. */
 void http_call_note_deadline(struct http_call *call);
-void http_note_silence(struct http *http);
-/* Returns: milliseconds until the next limit is reached or the next call is due, at most TIMEOUT_MS
- * (-1: INT_MAX). */
+/* Returns: milliseconds until the next limit is reached, at most TIMEOUT_MS (-1: INT_MAX). */
 int http_wait_ms(const struct http *http, int timeout_ms);
 
 void http_call_link(struct http_call *call);
 void http_call_unlink(struct http_call *call);
 /* Moves CALL to the end of the list of STATE. */
 void http_call_set_state(struct http_call *call, enum call_state state);
-/* Returns: the oldest call that is due and not yet given to libcurl; NULL: none. */
+/* Returns: the oldest call not yet given to libcurl; NULL: none. */
 struct http_call *http_oldest_waiting(const struct http *http);
 
 /* Takes one header line or trailer, or a piece of the body. Returns: false to make libcurl end the

@@ -154,7 +154,6 @@ static bool setup_heard(struct http_call *call, size_t size)
 	if (!call->port && !curl_easy_getinfo(call->easy, CURLINFO_LOCAL_PORT, &port))
 		call->port = (uint16_t)port;
 	connections_heard(&http->connections, call->port, http->clock_ns);
-	http_note_silence(http);
 	return true;
 }
 
@@ -185,7 +184,6 @@ static int setup_on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
 	if (connections_add(&http->connections, fd, http->clock_ns) < 0)
 		return CURL_SOCKOPT_ERROR;
-	http_note_silence(http);
 	http->opener = call;
 	return CURL_SOCKOPT_OK;
 }

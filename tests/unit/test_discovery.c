@@ -510,38 +510,6 @@ Test(identity, server_and_ca_when_it_is_not)
 	cr_assert_str_neq(strstr(one.text, " ca:"), strstr(two.text, " ca:"));
 }
 
-Test(identity, an_overloaded_server_is_asked_again_when_it_said)
-{
-	uint64_t begin_ns = proc_monotonic_ns();
-
-	serve((struct api_stub_answer[]){
-		{KUBE_SYSTEM, 429, "text/plain", "Too many requests, please try again later.\n",
-			.headers = "Retry-After: 1\r\n", .until = 1},
-		{KUBE_SYSTEM, 503, "text/plain", "starting\n", .headers = "Retry-After: 1\r\n",
-			.until = 2},
-		{KUBE_SYSTEM, 200, "application/json", "{\"metadata\":{\"uid\":\"u-1\"}}"},
-		{NULL},
-	});
-	struct identified i = ask_identity();
-	cr_assert_eq(i.result, 0, "%s", i.text);
-	cr_assert_str_eq(i.text, "uid:u-1");
-	cr_assert_eq(api_stub_count(stub), 3);
-	cr_assert_geq(proc_monotonic_ns() - begin_ns, 2000000000ull);
-}
-
-/* Such a pause does not fit into the time for an answer: the caller says so, and waits. */
-Test(identity, a_long_pause_is_the_callers)
-{
-	serve((struct api_stub_answer[]){
-		{KUBE_SYSTEM, 429, "text/plain", "later", .headers = "Retry-After: 17\r\n"},
-		{NULL},
-	});
-	struct identified i = ask_identity();
-	cr_assert_eq(i.result, ERR_HTTP);
-	cr_assert(strstr(i.text, "HTTP 429 later"), "%s", i.text);
-	cr_assert_eq(api_stub_count(stub), 1);
-}
-
 Test(identity, two_uids_or_two_addresses_tell_clusters_apart)
 {
 	static const struct {
