@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/err.h"
 
@@ -33,48 +33,28 @@
 
 #define PAGE_MIN  1024
 #define PAGE_MAX  ((size_t)64 << 10)
-#define HELD_MAX  ((size_t)256 << 20) /* bytes of pages in memory */
-#define FILE_MAX  ((uint64_t)1 << 40)
 #define DEPTH_MAX 32
 
 struct bolt {
-	int fd;
+	const uint8_t *file;
+	size_t size;
 	size_t page_size;
 	uint64_t pages;
 	uint8_t *seen; /* a bit for each page */
-	size_t held;   /* bytes of the pages in memory */
 	const char *bucket;
 	bolt_row_fn *fn;
 	void *arg;
 };
 
-/* A page in memory. */
+/* A page with its further pages. */
 struct bolt_run {
-	uint8_t *data;
+	const uint8_t *data;
 	size_t size;
 };
 
 static int bolt_damaged(uint64_t page, const char *how)
 {
 	return err_say(ERR_CORRUPT, "it is a damaged bbolt file: page %" PRIu64 " %s", page, how);
-}
-
-static int bolt_pread(int fd, void *room, size_t size, uint64_t at, size_t *ret_size)
-{
-	*ret_size = 0;
-	while (*ret_size < size) {
-		ssize_t n = pread(
-			fd, (uint8_t *)room + *ret_size, size - *ret_size, (off_t)(at + *ret_size));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_set(-errno, "reading");
-		if (n == 0)
-			break;
-		*ret_size += (size_t)n;
-	}
-	return 0;
 }
 
 /* ---- the newest state ---------------------------------------------------- */
@@ -99,19 +79,12 @@ bool bolt_is_known(const void *head, size_t size)
 /* Finds the newer one of the two meta pages, the second one after the first at any size. */
 static int bolt_open(struct bolt *bolt, uint64_t *ret_root)
 {
-	uint8_t head[HEADER + META_SIZE], *meta = head + HEADER;
 	uint64_t newest = 0;
-	struct stat st;
-	size_t n;
 
-	if (fstat(bolt->fd, &st) < 0)
-		return err_set(-errno, "looking at it");
 	for (size_t at = 0; at <= PAGE_MAX; at = at ? at * 2 : PAGE_MIN) {
-		int r = bolt_pread(bolt->fd, head, sizeof(head), at, &n);
+		const uint8_t *meta = bolt->file + at + HEADER;
 
-		if (r < 0)
-			return r;
-		if (n < sizeof(head) || !meta_is_good(meta) ||
+		if (bolt->size < at + HEADER + META_SIZE || !meta_is_good(meta) ||
 			(at && at != le32_get(meta + META_PAGE)) ||
 			(bolt->page_size && le64_get(meta + META_TXID) < newest))
 			continue;
@@ -121,41 +94,28 @@ static int bolt_open(struct bolt *bolt, uint64_t *ret_root)
 	}
 	if (!bolt->page_size)
 		return err_say(ERR_CORRUPT, "it is a bbolt file with both meta pages damaged");
-	if ((uint64_t)st.st_size > FILE_MAX)
-		return err_say(ERR_TOO_LARGE, "it is larger than 1 TiB");
-	bolt->pages = (uint64_t)st.st_size / bolt->page_size;
+	bolt->pages = bolt->size / bolt->page_size;
 	bolt->seen = calloc(bolt->pages / 8 + 1, 1);
 	return bolt->seen ? 0 : err_set(-ENOMEM, "reading a bbolt file");
 }
 
 /* ---- pages --------------------------------------------------------------- */
 
-/* Reads PAGE with its further pages. */
-static int bolt_read(struct bolt *bolt, uint64_t page, struct bolt_run *ret_run)
+static int bolt_find(struct bolt *bolt, uint64_t page, struct bolt_run *ret_run)
 {
-	uint8_t header[HEADER];
-	size_t n;
-
 	if (page < 2 || page >= bolt->pages)
 		return bolt_damaged(page, "is not in the file, which may be cut");
 	if (bolt->seen[page / 8] & 1u << page % 8)
 		return bolt_damaged(page, "is in it twice");
 	bolt->seen[page / 8] |= (uint8_t)(1u << page % 8);
-	int r = bolt_pread(bolt->fd, header, HEADER, page * bolt->page_size, &n);
-	if (r < 0)
-		return r;
-	uint64_t more = le32_get(header + MORE);
-	if (n < HEADER || le64_get(header) != page)
+	ret_run->data = bolt->file + page * bolt->page_size;
+	uint64_t more = le32_get(ret_run->data + MORE);
+	if (le64_get(ret_run->data) != page)
 		return bolt_damaged(page, "has another number");
-	if (more >= bolt->pages - page || (more + 1) * bolt->page_size > HELD_MAX - bolt->held)
+	if (more >= bolt->pages - page)
 		return bolt_damaged(page, "is larger than can be");
 	ret_run->size = (size_t)(more + 1) * bolt->page_size;
-	bolt->held += ret_run->size;
-	ret_run->data = malloc(ret_run->size);
-	if (!ret_run->data)
-		return err_set(-ENOMEM, "a page of a bbolt file");
-	r = bolt_pread(bolt->fd, ret_run->data, ret_run->size, page * bolt->page_size, &n);
-	return r == 0 && n < ret_run->size ? bolt_damaged(page, "is not in the file") : r;
+	return 0;
 }
 
 /* Returns the SIZE bytes AT of a page; no data: they are not in it. */
@@ -178,7 +138,7 @@ static int bolt_enter(struct bolt *bolt, uint64_t page, struct bytes value)
 		return bolt_damaged(page, "has a bucket that can't be");
 	uint64_t root = le64_get(value.data);
 	const struct bolt_run run = {
-		(uint8_t *)(uintptr_t)value.data + BUCKET_SIZE, value.size - BUCKET_SIZE};
+		(const uint8_t *)value.data + BUCKET_SIZE, value.size - BUCKET_SIZE};
 	bolt->bucket = NULL; /* it is found */
 	if (root)
 		return bolt_tree(bolt, root, 1);
@@ -225,26 +185,31 @@ static int bolt_rows(struct bolt *bolt, uint64_t page, const struct bolt_run *ru
 
 static int bolt_tree(struct bolt *bolt, uint64_t page, unsigned depth)
 {
-	struct bolt_run run = {NULL, 0};
+	struct bolt_run run;
 	int r = depth > DEPTH_MAX ? bolt_damaged(page, "is deeper than can be")
-				  : bolt_read(bolt, page, &run);
+				  : bolt_find(bolt, page, &run);
 
-	if (r == 0)
-		r = bolt_rows(bolt, page, &run, depth);
-	bolt->held -= run.size;
-	free(run.data);
-	return r;
+	return r == 0 ? bolt_rows(bolt, page, &run, depth) : r;
 }
 
 int bolt_walk(int fd, const char *bucket, bolt_row_fn *fn, void *arg)
 {
-	struct bolt bolt = {.fd = fd, .bucket = bucket, .fn = fn, .arg = arg};
+	struct bolt bolt = {.bucket = bucket, .fn = fn, .arg = arg};
+	struct stat st;
 	uint64_t root = 0;
-	int r = bolt_open(&bolt, &root);
 
+	if (fstat(fd, &st) < 0)
+		return err_set(-errno, "looking at it");
+	void *file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (file == MAP_FAILED)
+		return err_set(-errno, "reading a bbolt file");
+	bolt.file = file;
+	bolt.size = (size_t)st.st_size;
+	int r = bolt_open(&bolt, &root);
 	if (r == 0)
 		r = bolt_tree(&bolt, root, 1);
 	free(bolt.seen);
+	(void)munmap(file, bolt.size);
 	return r == 0 && bolt.bucket
 		       ? err_say(ERR_PROTOCOL, "it is a bbolt file without the bucket '%s'", bucket)
 		       : r;

@@ -17,9 +17,7 @@
 #define ETCD_BUCKET  "key"
 #define REVISION     17 /* bytes of a row's key: a revision, '_', a number within it */
 #define IS_TOMBSTONE 't'
-#define KINDS_MAX    200
 #define KIND_NAME    64
-#define KINDS_SHOWN  400 /* bytes */
 
 /* The fields of mvccpb.KeyValue. */
 struct etcd_value {
@@ -31,9 +29,8 @@ struct etcd_walk {
 	struct import *import;
 	struct source_file file; /* its path is that of the key: it has the plural */
 	char path[1024];
-	char kinds[KINDS_MAX][KIND_NAME];
-	uint64_t counts[KINDS_MAX], others;
-	size_t n_kinds;
+	uint64_t left_out; /* versions, */
+	char kinds[400];   /* of these: " Pod, Secret," */
 };
 
 /* mvccpb.KeyValue */
@@ -66,41 +63,24 @@ static void etcd_kind(struct bytes value, char kind[KIND_NAME])
 
 static void etcd_count(struct etcd_walk *walk, struct bytes value)
 {
-	char kind[KIND_NAME];
-	size_t i = 0;
+	char kind[KIND_NAME], item[KIND_NAME + 2];
+	size_t n = strlen(walk->kinds);
 
+	walk->left_out++;
 	etcd_kind(value, kind);
-	while (i < walk->n_kinds && strcmp(walk->kinds[i], kind) != 0)
-		i++;
-	if (i == KINDS_MAX) {
-		walk->others++;
-		return;
-	}
-	if (i == walk->n_kinds)
-		memcpy(walk->kinds[walk->n_kinds++], kind, KIND_NAME);
-	walk->counts[i]++;
+	(void)snprintf(item, sizeof(item), " %s,", kind);
+	if (!strstr(walk->kinds, item) && n + strlen(item) < sizeof(walk->kinds))
+		(void)snprintf(walk->kinds + n, sizeof(walk->kinds) - n, "%s", item);
 }
 
 static void etcd_report(struct etcd_walk *walk)
 {
-	char names[KINDS_SHOWN] = "";
-	uint64_t total = walk->others;
-	size_t n = 0;
-
-	for (size_t i = 0; i < walk->n_kinds; i++) {
-		total += walk->counts[i];
-		if (n + KIND_NAME + 24 < sizeof(names))
-			n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s %" PRIu64,
-				i ? ", " : "", walk->kinds[i], walk->counts[i]);
-		else if (n < sizeof(names) - 5)
-			n = (size_t)snprintf(names + n, sizeof(names) - n, " ...") + sizeof(names);
-	}
-	if (total)
+	if (walk->left_out)
 		import_skip(walk->import, walk->import->file->name, 0, "",
 			err_say(ERR_UNSUPPORTED,
 				"built-in kinds of etcd are protobuf, which can't be read yet: "
-				"%" PRIu64 " versions are left out (%s)",
-				total, names));
+				"%" PRIu64 " versions are left out (%.*s)",
+				walk->left_out, (int)strlen(walk->kinds) - 2, walk->kinds + 1));
 }
 
 /* ---- objects ------------------------------------------------------------- */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reflector/import/source.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <fts.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,6 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "reflector/import/source_internal.h"
-
-#define DEPTH_MAX 64 /* of directories */
 
 bool source_wants(const char *path)
 {
@@ -86,74 +84,53 @@ static int source_fill(struct source_input *input)
 
 /* ---- directories -------------------------------------------------------- */
 
-struct source_walk {
-	const struct source_options *options;
-	const char *source;
-	char path[PATH_MAX]; /* below SOURCE */
-};
-
-static int source_visit(struct source_walk *walk, int fd, size_t depth);
-
-/* Takes the entry NAME, whose path is in WALK. Returns 0 unless the callback fails. */
-static int source_entry(struct source_walk *walk, int directory, const char *name, size_t depth)
+static int source_by_name(const FTSENT **a, const FTSENT **b)
 {
-	bool wants = source_wants(walk->path);
-	char whole[2 * PATH_MAX];
-	struct stat st;
-	int r = 0;
-
-	(void)snprintf(whole, sizeof(whole), "%s/%s", walk->source, walk->path);
-	if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		r = err_set(-errno, "looking at it");
-	else if (!S_ISDIR(st.st_mode) && !wants)
-		return 0;
-	else if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-		r = err_say(ERR_UNSUPPORTED, "it is no regular file");
-	int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-	AUTO_FD int fd = r < 0 ? -1 : openat(directory, name, flags);
-	if (r == 0 && fd < 0)
-		r = err_set(-errno, "opening");
-	if (r == 0 && S_ISDIR(st.st_mode) && depth >= DEPTH_MAX)
-		r = err_say(ERR_TOO_LARGE, "directories are nested deeper than %d", DEPTH_MAX);
-	if (r < 0) {
-		walk->options->skipped(walk->options->arg, whole, r);
-		return 0;
-	}
-	if (S_ISDIR(st.st_mode))
-		return source_visit(walk, TAKE_FD(fd), depth + 1);
-	struct source_input input = {.fd = fd};
-	const struct source_file file = {whole, walk->path, source_read, &input, &input.fd};
-	return walk->options->file(walk->options->arg, &file);
+	return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-/* Takes all entries of the directory FD, which is closed. */
-static int source_visit(struct source_walk *walk, int fd, size_t depth)
+/* Takes ENTRY, PATH below the source. Returns 0 unless the callback fails. */
+static int source_entry(const FTSENT *entry, const char *path, const struct source_options *options)
 {
-	struct dirent **entries = NULL;
-	size_t size = strlen(walk->path);
-	int n = scandirat(fd, ".", &entries, NULL, alphasort), r = 0;
+	AUTO_FD int fd = -1;
+	int r = 0;
 
-	if (n < 0) {
-		char whole[2 * PATH_MAX];
-
-		r = err_set(-errno, "reading the directory");
-		(void)snprintf(whole, sizeof(whole), "%s/%s", walk->source, walk->path);
-		walk->options->skipped(walk->options->arg, whole, r);
-		r = 0;
+	if (entry->fts_info == FTS_D || entry->fts_info == FTS_DP)
+		return 0;
+	if (entry->fts_errno)
+		r = err_set(-entry->fts_errno, "looking at it");
+	else if (!source_wants(path))
+		return 0;
+	else if (entry->fts_info != FTS_F)
+		r = err_say(ERR_UNSUPPORTED, "it is no regular file");
+	else
+		fd = open(entry->fts_accpath, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (r == 0 && fd < 0)
+		r = err_set(-errno, "opening");
+	if (r < 0) {
+		options->skipped(options->arg, entry->fts_path, r);
+		return 0;
 	}
-	for (int i = 0; i < n; i++) {
-		const char *name = entries[i]->d_name;
-		size_t room = sizeof(walk->path) - size;
+	struct source_input input = {.fd = fd};
+	const struct source_file file = {entry->fts_path, path, source_read, &input, &input.fd};
+	return options->file(options->arg, &file);
+}
 
-		if (r == 0 && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
-			(size_t)snprintf(walk->path + size, room, "%s%s", size ? "/" : "", name) <
-				room)
-			r = source_entry(walk, fd, name, depth);
-		walk->path[size] = '\0';
-		free(entries[i]);
+static int source_directory(const char *source, const struct source_options *options)
+{
+	char *const sources[] = {(char *)(uintptr_t)source, NULL};
+	FTS *tree = fts_open(sources, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, source_by_name);
+	FTSENT *entry;
+	int r = 0;
+
+	if (!tree)
+		return err_set(-errno, "reading the directory");
+	while (r == 0 && (entry = fts_read(tree))) {
+		const char *path = entry->fts_path + strlen(source);
+
+		r = source_entry(entry, path + strspn(path, "/"), options);
 	}
-	free(entries);
-	(void)close(fd);
+	(void)fts_close(tree);
 	return r;
 }
 
@@ -167,11 +144,8 @@ int source_walk(const char *source, const struct source_options *options)
 		return err_set(-errno, "opening");
 	if (fstat(input.fd, &st) < 0)
 		return err_set(-errno, "looking at it");
-	if (S_ISDIR(st.st_mode)) {
-		struct source_walk walk = {.options = options, .source = source};
-
-		return source_visit(&walk, TAKE_FD(opened), 0);
-	}
+	if (S_ISDIR(st.st_mode))
+		return source_directory(source, options);
 	int r = source_fill(&input);
 	struct source_file file = {source, "", source_read, &input, &input.fd};
 	if (r < 0)
