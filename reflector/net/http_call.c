@@ -248,8 +248,8 @@ bool http_call_take_body(struct http_call *call, struct bytes bytes)
 
 /* ---- failures ----------------------------------------------------------- */
 
-/* Converts libcurl's result codes to error codes and sentences about server and reason. */
-/* Other codes are ERR_NETWORK, "no answer" or "answer cut off". */
+/* Converts libcurl's result codes to error codes and sentences about server and reason. Other codes
+ * are ERR_NETWORK, "no answer" or "answer cut off". */
 static const struct failure {
 	CURLcode code;
 	int error;
@@ -266,13 +266,8 @@ static const struct failure {
 	{CURLE_PROXY, ERR_NETWORK, "the proxy could not connect to the server"},
 	{CURLE_SSL_CONNECT_ERROR, ERR_TLS, "TLS"},
 	{CURLE_SSL_CERTPROBLEM, ERR_TLS, "TLS"},
-	{CURLE_SSL_CIPHER, ERR_TLS, "TLS"},
 	{CURLE_PEER_FAILED_VERIFICATION, ERR_TLS, "TLS"},
 	{CURLE_SSL_CACERT_BADFILE, ERR_TLS, "TLS"},
-	{CURLE_SSL_CRL_BADFILE, ERR_TLS, "TLS"},
-	{CURLE_SSL_ISSUER_ERROR, ERR_TLS, "TLS"},
-	{CURLE_SSL_INVALIDCERTSTATUS, ERR_TLS, "TLS"},
-	{CURLE_SSL_ENGINE_INITFAILED, ERR_TLS, "TLS"},
 	{CURLE_SSL_CLIENTCERT, ERR_TLS, "TLS"},
 };
 
