@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/check.h"
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/log.h"
 #include "common/proc.h"
@@ -17,13 +19,15 @@
 #define FIRST_PAUSE   SECOND_NS
 #define AGAIN_PAUSE   (300 * SECOND_NS)
 #define CHECK_PAUSE   (10 * SECOND_NS)
+#define ANSWER_NS     (32 * SECOND_NS)
+#define ANSWER_MAX    ((size_t)1 << 20)
 
 struct cluster {
 	uint32_t magic;
 	bool known, another;
 	struct cluster_options options;
 	struct recorder *recorder;
-	struct identity *identity;
+	struct fetch *question;    /* NULL: none runs */
 	uint64_t next_ns;          /* monotonic: when to ask again */
 	uint64_t pause_ns;         /* after the last failure; 0: the last answer was good */
 	char obstacle[STATS_TEXT]; /* that failure */
@@ -97,34 +101,43 @@ static int cluster_check_identity(struct cluster *cluster, const char *text)
 	return 0;
 }
 
-static void cluster_on_identity(void *arg, int result, const char *text)
+static void cluster_on_answer(void *arg, const struct fetch_answer *answer)
 {
 	struct cluster *cluster = arg;
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	const char *unused;
 
-	cluster->identity = NULL;
-	if (result >= 0) {
+	cluster->question = NULL;
+	int r = identity_read(cluster->options.config, answer, &text);
+	if (r >= 0) {
 		cluster->next_ns = proc_monotonic_ns() + pace_jitter(AGAIN_PAUSE);
-		result = cluster_check_identity(cluster, text);
+		r = cluster_check_identity(cluster, buf_cstr(&text));
 	}
 	/* An error of the journal sticks in the recorder; the loop handles it. */
-	if (result < 0 && !recorder_error(cluster->recorder, &unused))
-		cluster_fail(cluster, result);
+	if (r < 0 && !recorder_error(cluster->recorder, &unused))
+		cluster_fail(cluster, r);
 }
 
 int cluster_work(struct cluster *cluster)
 {
 	CHECK_OBJ(cluster, CLUSTER_MAGIC);
-	if (cluster->identity || proc_monotonic_ns() < cluster->next_ns)
+	if (cluster->question || proc_monotonic_ns() < cluster->next_ns)
 		return 0;
-	return identity_start(cluster->options.http, cluster->options.config, cluster_on_identity,
-		cluster, &cluster->identity);
+	return fetch_start(cluster->options.http,
+		&(struct fetch_request){
+			.path = IDENTITY_PATH,
+			.limit = ANSWER_MAX,
+			.total_ns = ANSWER_NS,
+			.done = cluster_on_answer,
+			.arg = cluster,
+		},
+		&cluster->question);
 }
 
 uint64_t cluster_until(const struct cluster *cluster)
 {
 	CHECK_OBJ(cluster, CLUSTER_MAGIC);
-	return cluster->identity ? UINT64_MAX : cluster->next_ns;
+	return cluster->question ? UINT64_MAX : cluster->next_ns;
 }
 
 void cluster_check_soon(struct cluster *cluster)
@@ -146,7 +159,7 @@ void cluster_retry(struct cluster *cluster)
 void cluster_restart(struct cluster *cluster)
 {
 	CHECK_OBJ(cluster, CLUSTER_MAGIC);
-	identity_cancel(&cluster->identity);
+	fetch_cancel(&cluster->question);
 	cluster->next_ns = 0;
 }
 
@@ -202,7 +215,7 @@ void cluster_free(struct cluster **cluster)
 	if (!c)
 		return;
 	CHECK_OBJ(c, CLUSTER_MAGIC);
-	identity_cancel(&c->identity);
+	fetch_cancel(&c->question);
 	c->magic = 0;
 	free(c);
 }

@@ -16,7 +16,7 @@
 #define REFLECTOR_CLUSTER_CLUSTER_H
 
 #include "common/stats.h"
-#include "reflector/net/http.h"
+#include "reflector/net/fetch.h"
 #include "reflector/record/record.h"
 
 struct cluster;
@@ -68,16 +68,12 @@ bool cluster_is_another(const struct cluster *cluster);
  * to read the namespace, a rotated CA begins a new journal. A uid and an address can't be compared.
  * They count as one cluster, since a starting API server refuses the namespace for a moment.
  */
-struct identity;
+#define IDENTITY_PATH "/api/v1/namespaces/kube-system"
 
-/* Gets the identity in TEXT, borrowed for the call, with RESULT 0; else an error with its sentence.
- * The request is freed when it returns. */
-typedef void identity_done_fn(void *arg, int result, const char *text);
-
-/* Asks the server. Borrows CONFIG until DONE is called. Returns: 0, -ENOMEM, ERR_UNSUPPORTED. */
-int identity_start(struct http *http, const struct kubeconfig *config, identity_done_fn *done,
-	void *arg, struct identity **ret_identity);
-void identity_cancel(struct identity **identity);
+/* Appends the identity to TEXT as ANSWER to IDENTITY_PATH has it, of the server of CONFIG. Returns:
+ * 0; an error with its sentence. */
+int identity_read(
+	const struct kubeconfig *config, const struct fetch_answer *answer, struct buf *text);
 
 /* Returns: whether IS is of another cluster than the journal's identity WAS; "": there is none. */
 bool identity_is_other(const char *was, const char *is);

@@ -368,17 +368,12 @@ void discovery_keep(struct discovery *discovery, bool keep)
 	discovery->keep = keep;
 }
 
-int discovery_take(
-	struct discovery *discovery, unsigned at, struct buf *document, char etag[HTTP_ETAG_SIZE])
+struct buf *discovery_kept(struct discovery *discovery, unsigned at, const char **ret_etag)
 {
 	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
 	REQUIRE(at < N_ROOTS);
-	if (!discovery->kept[at].size)
-		return NOT_FOUND;
-	*document = discovery->kept[at];
-	discovery->kept[at] = BUF_INIT;
-	memcpy(etag, discovery->kept_etags[at], HTTP_ETAG_SIZE);
-	return FOUND;
+	*ret_etag = discovery->kept_etags[at];
+	return &discovery->kept[at];
 }
 
 void discovery_set_recheck(struct discovery *discovery, uint64_t recheck_ns)
@@ -390,13 +385,6 @@ void discovery_set_recheck(struct discovery *discovery, uint64_t recheck_ns)
 void discovery_expire(struct discovery *discovery)
 {
 	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
-	discovery->expired = true;
-}
-
-void discovery_forget(struct discovery *discovery)
-{
-	CHECK_OBJ(discovery, DISCOVERY_MAGIC);
-	memset(discovery->etags, 0, sizeof(discovery->etags));
 	discovery->expired = true;
 }
 

@@ -56,12 +56,9 @@ void discovery_set_recheck(struct discovery *discovery, uint64_t recheck_ns);
 
 /* Makes each fetch keep the bytes of new aggregated documents. */
 void discovery_keep(struct discovery *discovery, bool keep);
-/* Moves the kept document of /api (AT 0) or /apis (AT 1) into the empty DOCUMENT, with its ETag, ""
- * for none. Returns: FOUND; NOT_FOUND: there is no new one. */
-int discovery_take(
-	struct discovery *discovery, unsigned at, struct buf *document, char etag[HTTP_ETAG_SIZE]);
-/* Makes the next find or refresh fetch both documents, also unchanged ones: a taken one is lost. */
-void discovery_forget(struct discovery *discovery);
+/* Returns the kept document of /api (AT 0) or /apis (AT 1) and its ETag, "" for none. The caller
+ * releases a document that it needs no more; an empty one is none. */
+struct buf *discovery_kept(struct discovery *discovery, unsigned at, const char **ret_etag);
 
 /* Makes the next discovery_find fetch: a list was answered 404, so the catalogue is wrong. */
 void discovery_expire(struct discovery *discovery);

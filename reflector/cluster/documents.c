@@ -29,6 +29,7 @@ int documents_due(struct documents *documents, uint64_t now_ns)
 	if (!documents->wanted || now_ns < documents->next_ns)
 		return 0;
 	documents->next_ns = now_ns + PAUSE;
+	documents_write(documents); /* what could not be written before */
 	int r = discovery_refresh(documents->discovery, MAX_AGE);
 	return r < 0 ? r : 0;
 }
@@ -36,30 +37,31 @@ int documents_due(struct documents *documents, uint64_t now_ns)
 static int documents_write_one(struct documents *documents, unsigned at)
 {
 	static const char *const names[] = {"discovery.api", "discovery.apis"};
-	CLEANUP(buf_release) struct buf document = BUF_INIT, text = BUF_INIT;
-	char etag[HTTP_ETAG_SIZE];
+	CLEANUP(buf_release) struct buf text = BUF_INIT;
+	const char *etag;
+	struct buf *document = discovery_kept(documents->discovery, at, &etag);
 
-	if (discovery_take(documents->discovery, at, &document, etag) != FOUND)
+	if (!document->size)
 		return 0;
 	buf_printf(&text, "kinf-discovery 1 %s\n", *etag ? etag : "-");
-	buf_bytes_put(&text, buf_bytes(&document));
+	buf_bytes_put(&text, buf_bytes(document));
 	int r = buf_error(&text);
-	return r < 0 ? r
-		     : text_file_replace(home_fd(documents->home), names[at], buf_cstr(&text),
-			       home_file_mode(documents->home));
+	if (r >= 0)
+		r = text_file_replace(home_fd(documents->home), names[at], buf_cstr(&text),
+			home_file_mode(documents->home));
+	if (r >= 0)
+		buf_release(document);
+	return r;
 }
 
 void documents_write(struct documents *documents)
 {
 	int r = documents_write_one(documents, 0);
 
-	if (r == 0)
+	if (r >= 0)
 		r = documents_write_one(documents, 1);
-	if (r < 0) {
-		discovery_forget(documents->discovery);
-		if (!documents->warned)
-			LOG(documents_unwritten, .error = err_text(r));
-		err_ignore(r, "the earlier documents stay, the next refresh gets these again");
-	}
+	if (r < 0 && !documents->warned)
+		LOG(documents_unwritten, .error = err_text(r));
+	err_ignore(r, "the earlier documents stay, and these are written a minute later");
 	documents->warned = r < 0;
 }
