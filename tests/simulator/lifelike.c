@@ -62,126 +62,45 @@ static void draft_release(struct draft *draft)
 
 /* ---- managedFields ------------------------------------------------------ */
 
-/* Returns the member identifying the items of a list, NULL if it is another list. */
-static const char *fields_list_key(struct bytes item)
-{
-	static const char *const keys[] = {"type", "name", "containerPort", "ip", "uid"};
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (jsontext_get(item, keys[i]).data)
-			return keys[i];
-	return NULL;
-}
-
-/* Appends FieldsV1 of VALUE, as the API server keeps them for the only manager. */
-static void fields_put(struct buf *out, struct bytes value)
-{
-	struct jsontext_iter iter;
-	struct jsontext_member member;
-	bool first = true;
-
-	buf_byte(out, '{');
-	jsontext_iter_init(&iter, value);
-	while (jsontext_iter_next(&iter, &member)) {
-		if (iter.is_object) {
-			buf_printf(out, "%s\"f:%.*s\":", first ? "" : ",", BYTES_ARG(member.key));
-		} else {
-			const char *key = fields_list_key(member.value);
-			CLEANUP(buf_release) struct buf name = BUF_INIT;
-
-			if (!key)
-				break;
-			buf_bytes_put(&name, jsontext_get(member.value, key));
-			if (*buf_cstr(&name) == '"') /* escaped once more inside the key */
-				buf_printf(out,
-					"%s\"k:{\\\"%s\\\":\\\"%.*s\\\"}\":", first ? "" : ",", key,
-					(int)name.size - 2, buf_cstr(&name) + 1);
-			else
-				buf_printf(out, "%s\"k:{\\\"%s\\\":%s}\":", first ? "" : ",", key,
-					buf_cstr(&name));
-		}
-		fields_put(out, member.value);
-		first = false;
-	}
-	buf_byte(out, '}');
-}
-
-static void fields_put_members(struct buf *out, const char *name, const struct buf *members)
-{
-	CLEANUP(buf_release) struct buf value = BUF_INIT;
-
-	if (!members->size)
-		return;
-	buf_printf(&value, "{%.*s}", BYTES_ARG(buf_bytes(members)));
-	if (name)
-		buf_printf(out, "%s\"f:%s\":",
-			((const char *)buf_bytes(out).data)[out->size - 1] == '{' ? "" : ",", name);
-	fields_put(out, buf_bytes(&value));
-}
-
-static void draft_put_manager(struct draft *draft, const char *manager, unsigned seconds)
+/* Appends one manager's fields, PART and its COUNT items. */
+static void draft_put_manager(
+	struct draft *draft, const char *manager, unsigned seconds, const char *part, size_t count)
 {
 	mix_put(&draft->mix, "{'manager':'%s','operation':'Update','apiVersion':'", manager);
 	kind_put_group_version(draft->kind, draft->mix.out);
 	mix_put(&draft->mix, "','time':");
 	draft_put_time(draft, seconds);
-	mix_put(&draft->mix, ",'fieldsType':'FieldsV1','fieldsV1':");
+	mix_put(&draft->mix,
+		",'fieldsType':'FieldsV1','fieldsV1':{'f:metadata':{'f:labels':{'.':{},"
+		"'f:app':{}}},'f:%s':{'.':{}",
+		part);
+	for (size_t i = 0; i < count; i++)
+		mix_put(&draft->mix,
+			",'k:{\\\"name\\\":\\\"APP_SETTING_%zu\\\"}':{'.':{},'f:name':{},'f:value':"
+			"{}}",
+			i);
+	mix_put(&draft->mix, "}}");
 }
 
+/* As many fields as the object may have. */
 static void draft_put_managed(struct draft *draft)
 {
-	struct buf *out = draft->mix.out;
-	CLEANUP(buf_release) struct buf fields = BUF_INIT;
+	size_t count = draft->body.size / 100;
 
 	if (!draft->manager)
 		return;
 	mix_put(&draft->mix, "'managedFields':[");
-	draft_put_manager(draft, draft->manager, 0);
-	mix_put(&draft->mix, "{'f:metadata':{");
-	fields_put_members(out, "annotations", &draft->annotations);
-	fields_put_members(out, "labels", &draft->labels);
+	draft_put_manager(draft, draft->manager, 0, "spec", count < 40 ? count : 40);
 	mix_put(&draft->mix, "}");
-	fields_put_members(&fields, NULL, &draft->body);
-	if (fields.size > 2)
-		buf_printf(out, ",%.*s", (int)fields.size - 1, buf_cstr(&fields) + 1);
-	else
-		buf_byte(out, '}');
-	buf_byte(out, '}');
 	if (draft->status.size) {
 		mix_put(&draft->mix, ",");
-		draft_put_manager(draft, draft->status_manager, 9);
-		mix_put(&draft->mix, "{");
-		fields_put_members(out, "status", &draft->status);
-		mix_put(&draft->mix, "},'subresource':'status'}");
+		draft_put_manager(draft, draft->status_manager, 9, "status", 3);
+		mix_put(&draft->mix, ",'subresource':'status'}");
 	}
 	mix_put(&draft->mix, "],");
 }
 
 /* ---- the object --------------------------------------------------------- */
-
-static void draft_put_names(struct draft *draft, const struct generate_options *options)
-{
-	buf_printf(draft->mix.out, "\"name\":\"%s\",", buf_cstr(&draft->name));
-	if (draft->generate_name.size)
-		mix_put(&draft->mix, "'generateName':'%s',", buf_cstr(&draft->generate_name));
-	if (draft->kind->namespaced)
-		mix_put(&draft->mix, "'namespace':'ns-%" PRIu64 "',",
-			draft->n % options->namespaces);
-}
-
-static void draft_put_times(struct draft *draft)
-{
-	mix_put(&draft->mix, "'creationTimestamp':");
-	draft_put_time(draft, 0);
-	mix_put(&draft->mix, ",");
-	if (!draft->deleted)
-		return;
-	if (draft->kind->custom)
-		mix_put(&draft->mix, "'deletionGracePeriodSeconds':30,");
-	mix_put(&draft->mix, "'deletionTimestamp':");
-	draft_put_time(draft, 40);
-	mix_put(&draft->mix, draft->kind->custom ? "," : ",'deletionGracePeriodSeconds':30,");
-}
 
 /* Appends a member in BRACKETS unless it is empty. */
 static void draft_put_part(
@@ -192,35 +111,35 @@ static void draft_put_part(
 			BYTES_ARG(buf_bytes(part)), brackets[1]);
 }
 
-/* Appends metadata: custom resources have sorted members, the others the order of the Go type. */
+/* Appends metadata in the order of the Go type. Custom resources have sorted members, with the name
+ * after the managedFields. */
 static void draft_put_metadata(struct draft *draft, const struct generate_options *options)
 {
-	bool sorted = draft->kind->custom;
-
 	mix_put(&draft->mix, "{'metadata':{");
-	if (sorted)
-		draft_put_part(draft, "annotations", "{}", &draft->annotations);
-	else
-		draft_put_names(draft, options);
-	if (!sorted && draft->generation)
+	draft_put_part(draft, "annotations", "{}", &draft->annotations);
+	if (draft->kind->custom)
+		draft_put_managed(draft);
+	buf_printf(draft->mix.out, "\"name\":\"%s\",", buf_cstr(&draft->name));
+	if (draft->generate_name.size)
+		mix_put(&draft->mix, "'generateName':'%s',", buf_cstr(&draft->generate_name));
+	if (draft->kind->namespaced)
+		mix_put(&draft->mix, "'namespace':'ns-%" PRIu64 "',",
+			draft->n % options->namespaces);
+	if (draft->generation)
 		mix_put(&draft->mix, "'generation':%u,", draft->generation);
-	draft_put_times(draft);
-	if (sorted) {
-		draft_put_part(draft, "finalizers", "[]", &draft->finalizers);
-		if (draft->generation)
-			mix_put(&draft->mix, "'generation':%u,", draft->generation);
+	mix_put(&draft->mix, "'creationTimestamp':");
+	draft_put_time(draft, 0);
+	mix_put(&draft->mix, ",");
+	if (draft->deleted) {
+		mix_put(&draft->mix, "'deletionTimestamp':");
+		draft_put_time(draft, 40);
+		mix_put(&draft->mix, ",'deletionGracePeriodSeconds':30,");
 	}
 	draft_put_part(draft, "labels", "{}", &draft->labels);
-	if (sorted) {
+	draft_put_part(draft, "ownerReferences", "[]", &draft->owners);
+	draft_put_part(draft, "finalizers", "[]", &draft->finalizers);
+	if (!draft->kind->custom)
 		draft_put_managed(draft);
-		draft_put_names(draft, options);
-		draft_put_part(draft, "ownerReferences", "[]", &draft->owners);
-	} else {
-		draft_put_part(draft, "annotations", "{}", &draft->annotations);
-		draft_put_part(draft, "ownerReferences", "[]", &draft->owners);
-		draft_put_part(draft, "finalizers", "[]", &draft->finalizers);
-		draft_put_managed(draft);
-	}
 	buf_truncate(draft->mix.out, draft->mix.out->size - 1); /* the last comma */
 	mix_put(&draft->mix, "}");
 }
@@ -309,18 +228,6 @@ static void lifelike_put_template(struct draft *draft)
 			     "'securityContext':{},'schedulerName':'default-scheduler'}}");
 }
 
-static void lifelike_apply(struct draft *draft)
-{
-	CLEANUP(buf_release) struct buf applied = BUF_INIT;
-	struct mix *mix = draft_begin(draft, &draft->annotations);
-
-	mix_put(mix, "%s", draft->annotations.size ? "," : "");
-	buf_printf(&applied, "{\"apiVersion\":\"apps/v1\",\"kind\":\"%s\",%.*s}\n",
-		draft->kind->name, BYTES_ARG(buf_bytes(&draft->body)));
-	mix_put(mix, "'kubectl.kubernetes.io/last-applied-configuration':");
-	jsontext_put_string(mix->out, buf_bytes(&applied));
-}
-
 static void lifelike_deployment(struct draft *draft)
 {
 	uint64_t app = draft->n % LIFELIKE_APPS;
@@ -339,8 +246,11 @@ static void lifelike_deployment(struct draft *draft)
 	mix_put(mix, ",'strategy':{'type':'RollingUpdate','rollingUpdate':{'maxUnavailable':'25%%',"
 		     "'maxSurge':1}},"
 		     "'revisionHistoryLimit':3,'progressDeadlineSeconds':600}");
-	if (draft->n % 3 == 1)
-		lifelike_apply(draft);
+	if (draft->n % 3 == 1) {
+		mix = draft_begin(draft, &draft->annotations);
+		mix_put(mix, ",'kubectl.kubernetes.io/last-applied-configuration':");
+		jsontext_put_string(mix->out, buf_bytes(&draft->body));
+	}
 	mix = draft_begin(draft, &draft->status);
 	mix_put(mix, "'observedGeneration':%u,", draft->generation);
 	if (replicas)

@@ -39,6 +39,39 @@ static const uint8_t pod_states[40] = {
 	[35] = COMPLETED,
 };
 
+/* The state of a container: running, waiting for a reason, or terminated with a code. */
+struct pod_look {
+	enum { LOOK_RUNNING, LOOK_WAITING, LOOK_TERMINATED } how;
+	const char *reason, *message;
+	unsigned code;
+};
+
+/* How pods look: their phase, the first container, and the others. */
+static const struct {
+	const char *phase;
+	struct pod_look first, others;
+} pod_looks[] = {
+	[RUNNING] = {"Running"},
+	[NOT_READY] = {"Running"},
+	[RESTARTED] = {"Running"},
+	[CRASH_LOOP] = {"Running", {LOOK_WAITING, "CrashLoopBackOff",
+					   "back-off 5m0s restarting failed container=main"}},
+	[COMPLETED] = {"Succeeded", {LOOK_TERMINATED, "Completed"}, {LOOK_TERMINATED, "Completed"}},
+	[FAILED] = {"Failed", {LOOK_TERMINATED, "Error", .code = 1},
+		{LOOK_TERMINATED, "Error", .code = 143}},
+	[EVICTED] = {"Failed"},
+	[IMAGE_PULL] = {"Pending",
+		{LOOK_WAITING, "ImagePullBackOff",
+			"Back-off pulling image \\\"registry.example.com/none:1\\\""}},
+	[CREATING] = {"Pending", {LOOK_WAITING, "ContainerCreating"},
+		{LOOK_WAITING, "ContainerCreating"}},
+	[INITIALIZING] = {"Pending", {LOOK_WAITING, "PodInitializing"},
+		{LOOK_WAITING, "PodInitializing"}},
+	[UNSCHEDULABLE] = {"Pending"},
+	[TERMINATING] = {"Running"},
+	[LOST] = {"Running"},
+};
+
 struct pod {
 	struct draft *draft;
 	struct mix *mix;
@@ -277,40 +310,14 @@ static void pod_put_running(struct pod *pod)
 	mix_put(pod->mix, "}}");
 }
 
-/* The state of a container; FIRST: the unhealthy one. */
-static void pod_put_state(struct pod *pod, bool first)
+static void pod_put_state(struct pod *pod, const struct pod_look *look)
 {
-	switch (pod->state) {
-	case CRASH_LOOP:
-		if (first) {
-			pod_put_waiting(pod, "CrashLoopBackOff",
-				"back-off 5m0s restarting failed container=main");
-			return;
-		}
-		break;
-	case IMAGE_PULL:
-		if (first) {
-			pod_put_waiting(pod, "ImagePullBackOff",
-				"Back-off pulling image \\\"registry.example.com/none:1\\\"");
-			return;
-		}
-		break;
-	case CREATING:
-		pod_put_waiting(pod, "ContainerCreating", NULL);
-		return;
-	case INITIALIZING:
-		pod_put_waiting(pod, "PodInitializing", NULL);
-		return;
-	case COMPLETED:
-		pod_put_terminated(pod, 0, "Completed");
-		return;
-	case FAILED:
-		pod_put_terminated(pod, first ? 1 : 143, "Error");
-		return;
-	default:
-		break;
-	}
-	pod_put_running(pod);
+	if (look->how == LOOK_WAITING)
+		pod_put_waiting(pod, look->reason, look->message);
+	else if (look->how == LOOK_TERMINATED)
+		pod_put_terminated(pod, look->code, look->reason);
+	else
+		pod_put_running(pod);
 }
 
 static bool pod_has_started(const struct pod *pod)
@@ -326,7 +333,7 @@ static void pod_put_container_status(struct pod *pod, const char *name, bool fir
 	unsigned restarts = 0;
 
 	mix_put(pod->mix, "{'name':'%s','state':", name);
-	pod_put_state(pod, first);
+	pod_put_state(pod, first ? &pod_looks[pod->state].first : &pod_looks[pod->state].others);
 	mix_put(pod->mix, ",'lastState':");
 	if (first && (pod->state == CRASH_LOOP || pod->state == RESTARTED)) {
 		restarts = 1 + (unsigned)mix_size(pod->mix, 1, 2000);
@@ -406,30 +413,12 @@ static void pod_put_conditions(struct pod *pod)
 	mix_put(pod->mix, "]");
 }
 
-static const char *pod_phase(enum pod_state state)
-{
-	switch (state) {
-	case COMPLETED:
-		return "Succeeded";
-	case FAILED:
-	case EVICTED:
-		return "Failed";
-	case IMAGE_PULL:
-	case CREATING:
-	case INITIALIZING:
-	case UNSCHEDULABLE:
-		return "Pending";
-	default:
-		return "Running";
-	}
-}
-
 static void pod_report(struct pod *pod)
 {
 	unsigned a = (unsigned)(pod->n / 250 % 250), b = (unsigned)(pod->n % 250);
 
 	pod->mix = draft_begin(pod->draft, &pod->draft->status);
-	mix_put(pod->mix, "'phase':'%s',", pod_phase(pod->state));
+	mix_put(pod->mix, "'phase':'%s',", pod_looks[pod->state].phase);
 	if (pod->state == EVICTED) {
 		mix_put(pod->mix, "'message':'The node was low on resource: ephemeral-storage. "
 				  "Threshold quantity: 1Gi, available: 812Mi. "
