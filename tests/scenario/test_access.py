@@ -213,7 +213,7 @@ def test_an_exec_plugin_that_hangs_is_named(simulator, door, authority, workspac
     assert reflector.log.count("plugin_awaited") == 1
 
 
-def test_a_rotated_token_is_read_again_after_the_first_401(simulator, door, authority, kept):
+def test_c43_a_rotated_token_is_read_again_after_the_first_401(simulator, door, authority, kept):
     good = ["Bearer first"]
     front = door(refuse=lambda request: REFUSED if request["headers"]["Authorization"] not in good else None)
     kept.file("token").write_text("first\n")

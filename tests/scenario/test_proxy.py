@@ -88,25 +88,11 @@ def test_plain_http_uses_the_proxy_of_http_proxy(workspace, simulator):
 # ---- exceptions ------------------------------------------------------------------------------------
 
 
-def test_loopback_never_uses_a_proxy_of_the_environment(far):
-    simulator, store, proxy = far(host="127.0.0.1")
-    store.reflector(env={"HTTPS_PROXY": proxy.url(), "https_proxy": proxy.url()})
-    simulator.wait_watching("pods")
-    assert not proxy.asked
-
-
 def test_no_proxy_excludes_hosts_from_a_proxy_of_the_environment(far):
     _, store, proxy = far()
     reflector = store.reflector(env={"HTTPS_PROXY": proxy.url(), "NO_PROXY": "other, .cluster.example:6443"})
     reflector.wait_log(f"unreachable .*https://{NAME}:6443: name not found")
     assert not proxy.asked
-
-
-def test_proxy_url_ignores_no_proxy(far):
-    simulator, store, proxy = far(host="127.0.0.1", cluster=lambda p: {"proxy-url": p.url()})
-    store.reflector(env={"NO_PROXY": "*", "HTTPS_PROXY": "http://127.0.0.1:1"})
-    simulator.wait_watching("pods")
-    assert set(proxy.asked) == {("127.0.0.1", simulator.port)}
 
 
 # ---- proxies that refuse ---------------------------------------------------------------------------

@@ -17,9 +17,6 @@ def simulator_under_test(monkeypatch):
     monkeypatch.delenv("KINF_SIMULATOR_BUILD", raising=False)
 
 
-WATCH_LIST = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
-
-
 def pod(name, namespace="web", app="front", node="n1", phase="Running"):
     return {
         "metadata": {"name": name, "namespace": namespace, "labels": {"app": app}},
@@ -37,28 +34,6 @@ def assert_status(answer, code, reason, message):
 
 
 # ---- objects ---------------------------------------------------------------------------------------
-
-
-def test_objects_keep_their_bytes(simulator):
-    spec = '"spec":{"z":1.0,"a":-0.0,"n":12345678901234567890123,"e":1E5,"x":null,"o":{},"l":[ ],"u":"\\u00e9\\ud83d\\ude00"}'
-    simulator.put("widgets", '{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"w","namespace":"d"},' + spec + "}")
-    assert spec in simulator.get("/apis/example.com/v1/namespaces/d/widgets/w").body
-    assert spec in simulator.get("/apis/example.com/v1/widgets").body
-    assert spec in simulator.truth_text("widgets")
-    simulator.put("configmaps", '{"metadata":{"name":"c","namespace":"d"},' + spec + "}")
-    assert spec in simulator.get("/api/v1/configmaps").body
-
-
-def test_built_in_items_have_no_type_and_custom_ones_do(simulator):
-    simulator.put("pods", {"kind": "Pod", "apiVersion": "v1", **pod("a")})
-    simulator.create("widgets", 1)
-    pods = simulator.get("/api/v1/pods").json
-    assert list(pods) == ["kind", "apiVersion", "metadata", "items"] and list(pods["items"][0])[0] == "metadata"
-    single = simulator.get("/api/v1/namespaces/web/pods/a").json
-    assert list(single)[:3] == ["kind", "apiVersion", "metadata"]
-    widgets = simulator.get("/apis/example.com/v1/widgets").json
-    assert list(widgets) == ["apiVersion", "items", "kind", "metadata"]
-    assert widgets["items"][0]["kind"] == "Widget" and widgets["metadata"]["continue"] == ""
 
 
 MIXED = ["clusterroles.rbac.authorization.k8s.io", "configmaps", "deployments.apps", "events", "namespaces", "nodes", "pods",
@@ -194,34 +169,6 @@ def test_watch_from_forgotten_history_gets_410_in_the_stream(simulator):
     assert answer.events == [{"type": "ERROR", "object": {
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": f"too old resource version: {old} ({current})", "reason": "Expired", "code": 410}}]
-
-
-def test_compaction_leaves_open_watches_alone(simulator):
-    with simulator.watch(f"/api/v1/pods?watch=1&resourceVersion={simulator.rv}") as watch:
-        simulator.create("pods", 20)
-        simulator.compact()
-        rv = simulator.put("pods", pod("z"))
-        assert watch.take(21)[-1] == ("ADDED", "web/z", rv)
-
-
-def test_watch_list_ends_the_initial_state_with_a_bookmark(simulator):
-    simulator.put("pods", [pod("b"), pod("a")])
-    rv = simulator.rv
-    with simulator.watch(f"/api/v1/pods?{WATCH_LIST}&allowWatchBookmarks=true") as watch:
-        assert [(t, k) for t, k, _ in watch.take(2)] == [("ADDED", "web/a"), ("ADDED", "web/b")]
-        end = next(watch)
-        assert end["type"] == "BOOKMARK" and end["object"]["metadata"] == {
-            "resourceVersion": rv, "annotations": {"k8s.io/initial-events-end": "true"}}
-        rv = simulator.delete("pods", "web/a")
-        assert watch.take(1) == [("DELETED", "web/a", rv)]
-    events = simulator.get(f"/apis/example.com/v1/widgets?{WATCH_LIST}&allowWatchBookmarks=1&timeoutSeconds=1").events
-    assert [e["type"] for e in events] == ["BOOKMARK"]
-
-
-def test_watch_list_can_be_switched_off(simulator):
-    simulator.settings(watchList=0)
-    answer = simulator.get(f"/api/v1/pods?{WATCH_LIST}")
-    assert_status(answer, 422, "Invalid", "unless the WatchList feature gate is enabled")
 
 
 # ---- faults and accidents --------------------------------------------------------------------------

@@ -25,36 +25,6 @@ Test(http, answer_comes_in_status_then_body_then_end)
 	cr_assert(strstr(api_stub_last(stub), "\r\nAccept-Encoding: identity\r\n"));
 }
 
-Test(http, connection_is_used_again)
-{
-	for (int i = 1; i <= 5; i++) {
-		start(&seen, http, "/good", 0);
-		poll_until(http, &seen.n_done, i);
-	}
-	cr_assert_eq(api_stub_connections(stub), 1);
-}
-
-Test(http, all_requests_are_counted_with_those_that_fail)
-{
-	CLEANUP(release) struct seen good = {0}, away = {0};
-	CLEANUP(stats_close) struct stats *stats = NULL;
-
-	cr_assert_eq(stats_create(AT_FDCWD, scratch_path("stats"), &stats), 0);
-	http_set_stats(http, stats);
-	for (int i = 1; i <= 5; i++) {
-		start(&good, http, "/good", 0);
-		poll_until(http, &good.n_done, i);
-	}
-	cr_assert_eq(stats_get(stats, STAT_REQUESTS), 5);
-	cr_assert_eq(stats_get(stats, STAT_BYTES_READ), 5 * strlen("{\"a\":1}"));
-	cr_assert_eq(stats_get(stats, STAT_HTTP_ERRORS), 0);
-	start(&away, http, "/away", 0);
-	poll_until(http, &away.n_done, 1);
-	cr_assert_eq(stats_get(stats, STAT_REQUESTS), 6);
-	cr_assert_eq(stats_get(stats, STAT_HTTP_ERRORS), 1, "a redirect is not followed");
-	http_set_stats(http, NULL);
-}
-
 Test(http, other_statuses_are_answers_too)
 {
 	CLEANUP(release) struct seen busy = {0}, moved = {0}, none = {0}, empty = {0};
@@ -263,20 +233,6 @@ Test(http, what_is_no_url_of_a_server_is_refused)
 	}
 }
 
-Test(http, tls_to_a_server_without_it_is_a_tls_error)
-{
-	char url[64];
-	struct kubeconfig tls = {.server = url, .tls = true};
-	CLEANUP(http_free) struct http *other = NULL;
-
-	(void)snprintf(url, sizeof(url), "https%s", api_stub_url(stub) + 4);
-	cr_assert_eq(http_new(&tls, &other), 0);
-	start(&seen, other, "/good", 5000 * MS);
-	/* The stub waits for an empty line in a TLS hello. */
-	poll_until(other, &seen.n_done, 1);
-	cr_assert(seen.result == ERR_TLS || seen.result == ERR_TIMEOUT, "%s", seen.sentence);
-}
-
 /* ---- limits ------------------------------------------------------------- */
 
 Test(http, silence_before_the_answer_ends_the_call)
@@ -463,25 +419,4 @@ Test(http, c62_path_prefix_and_credentials_are_sent)
 	poll_until(other, &seen.n_done, 1);
 	cr_assert(!strncmp(api_stub_last(stub), "GET /a/b/api?x=y HTTP/1.1\r\n", 26));
 	cr_assert(strstr(api_stub_last(stub), "\r\nAuthorization: Bearer T\r\n"));
-}
-
-Test(http, c43_refused_token_file_is_read_again_for_the_next_call)
-{
-	char path[] = "/tmp/kinf-http-token-XXXXXX";
-	int fd = mkstemp(path);
-	struct kubeconfig with = {.server = config.server, .token_file = path};
-	struct http *other = NULL;
-
-	cr_assert(fd >= 0 && write(fd, "one", 3) == 3);
-	cr_assert_eq(http_new(&with, &other), 0);
-	cr_assert_eq(pwrite(fd, "two", 3, 0), 3);
-	start(&seen, other, "/denied", 0);
-	poll_until(other, &seen.n_done, 1);
-	cr_assert(strstr(api_stub_last(stub), "Bearer one\r\n"));
-	start(&seen, other, "/good", 0);
-	poll_until(other, &seen.n_done, 2);
-	cr_assert(strstr(api_stub_last(stub), "Bearer two\r\n"));
-	http_free(&other);
-	close(fd);
-	(void)unlink(path);
 }

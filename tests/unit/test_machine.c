@@ -255,27 +255,6 @@ Test(machine, c30_a_watch_comes_again_when_the_server_said)
 		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = LISTED});
 }
 
-Test(machine, c46_a_forbidden_feed_says_so_and_asks_again_slowly)
-{
-	start("50", false);
-	PLAY({FEED_ON_FAILED, .kind = FAILURE_FORBIDDEN, .what = FEED_DO_WAIT, .least_ms = 15000,
-		     .most_ms = 30000, .phase = FEED_FORBIDDEN},
-		{FEED_ON_TICK, .what = FEED_DO_WATCH, .want_rv = "50", .phase = FEED_FORBIDDEN},
-		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING, .phase = LISTED});
-}
-
-Test(machine, c47_a_gone_resource_is_resolved_again_and_then_listed)
-{
-	start("50", false);
-	PLAY({FEED_ON_FAILED, .kind = FAILURE_ABSENT, .what = FEED_DO_WAIT, .least_ms = 15000,
-		     .most_ms = 30000, .phase = FEED_GONE},
-		{FEED_ON_TICK, .what = FEED_DO_RESOLVE, .phase = FEED_GONE},
-		{FEED_ON_RESOLVED, .what = FEED_DO_QUEUE, .phase = FEED_GONE},
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "50", .limit = 0,
-			.phase = FEED_GONE},
-		{FEED_ON_PAGE, .rv = "60", .what = FEED_DO_FINISH_LIST, .phase = LISTED});
-}
-
 Test(machine, a_request_that_the_server_rejects_is_an_error_of_the_feed)
 {
 	start("", false);

@@ -2,18 +2,6 @@
 /* Lists: pages, tokens, RVs of no use. */
 #include "tests/unit/machine_rig.h"
 
-Test(machine, c24_an_expired_watch_lists_the_newest_after_a_pause)
-{
-	start("50", false);
-	PLAY({FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800,
-		     .most_ms = 1600, .phase = LISTED},
-		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED},
-		{FEED_ON_PAGE, .rv = "90", .what = FEED_DO_FINISH_LIST, .want_rv = "90",
-			.phase = LISTED},
-		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "90", .phase = LISTED});
-}
-
 Test(machine, c11_c12_c13_a_list_at_a_refused_rv_asks_for_the_newest_state_at_once)
 {
 	start("50", true);
@@ -49,20 +37,6 @@ Test(machine, a_bookmark_older_than_the_checkpoint_lists_the_newest_state)
 		     .phase = LISTED},
 		{FEED_ON_TICK, .what = FEED_DO_QUEUE, .phase = LISTED},
 		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500, .phase = LISTED});
-}
-
-Test(machine, c07_an_expired_page_begins_the_list_again_without_pages)
-{
-	start("", false);
-	PLAY({FEED_ON_TURN, .what = FEED_DO_LIST, .limit = 500},
-		{FEED_ON_PAGE, .rv = "10", .continue_ = "a", .what = FEED_DO_LIST, .limit = 500},
-		{FEED_ON_FAILED, .kind = FAILURE_EXPIRED, .what = FEED_DO_WAIT, .least_ms = 800,
-			.most_ms = 1600},
-		{FEED_ON_TICK, .what = FEED_DO_QUEUE},
-		{FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .want_continue = "",
-			.limit = 0},
-		{FEED_ON_PAGE, .rv = "20", .what = FEED_DO_FINISH_LIST, .want_rv = "20"},
-		{FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "20", .phase = LISTED});
 }
 
 Test(machine, c08_an_expired_list_without_pages_is_asked_for_again)

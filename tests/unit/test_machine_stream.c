@@ -12,21 +12,6 @@ static void start_streaming(const char *rv, bool list_open)
 	run.feed.policy = &streaming;
 }
 
-Test(machine, c49_a_stream_is_a_list_that_goes_on_as_the_watch)
-{
-	start_streaming("", false);
-	PLAY({FEED_ON_TURN, .what = FEED_DO_STREAM, .want_rv = ""},
-		{FEED_ON_ALIVE, .what = FEED_DO_NOTHING},
-		{FEED_ON_INITIAL, .rv = "20", .what = FEED_DO_FINISH_LIST, .want_rv = "20"});
-	cr_assert(run.action.keep);
-	PLAY({FEED_ON_LISTED, .what = FEED_DO_WATCH, .want_rv = "20", .phase = LISTED});
-	cr_assert(run.action.keep);
-	/* The watch after it may end at once: it is opened again from where the stream was. */
-	PLAY({FEED_ON_EVENT, .rv = "21", .what = FEED_DO_NOTHING, .phase = LISTED},
-		{FEED_ON_ENDED, .what = FEED_DO_WATCH, .want_rv = "21", .phase = LISTED});
-	cr_assert(!run.action.keep);
-}
-
 Test(machine, c68_initial_events_move_no_rv_and_a_lost_stream_starts_over)
 {
 	start_streaming("", false);
@@ -60,24 +45,6 @@ Test(machine, c48_a_refused_stream_is_a_list_at_once_and_for_a_while)
 				.phase = LISTED},
 			{FEED_ON_TURN, .what = FEED_DO_STREAM, .want_rv = "", .phase = LISTED});
 	}
-}
-
-Test(machine, c50_c51_the_third_lost_stream_in_a_row_is_followed_by_a_list)
-{
-	static const struct step lost[] = {
-		{FEED_ON_ENDED, .after_ms = 5000, .what = FEED_DO_WAIT, .most_ms = 60000},
-		{FEED_ON_FAILED, .kind = FAILURE_PROTOCOL, .what = FEED_DO_WAIT, .most_ms = 60000},
-		{FEED_ON_FAILED, .kind = FAILURE_NETWORK, .what = FEED_DO_WAIT, .most_ms = 60000},
-	};
-
-	start_streaming("", false);
-	for (size_t i = 0; i < 3; i++) {
-		PLAY({FEED_ON_TURN, .what = FEED_DO_STREAM},
-			{FEED_ON_ALIVE, .what = FEED_DO_NOTHING});
-		play(&lost[i], 1);
-		PLAY({FEED_ON_TICK, .what = FEED_DO_QUEUE});
-	}
-	PLAY({FEED_ON_TURN, .what = FEED_DO_LIST, .want_rv = "", .limit = 500});
 }
 
 Test(machine, a_server_that_is_away_or_busy_says_nothing_about_streams)

