@@ -328,10 +328,7 @@ void session_perform(struct session *session, const struct feed_action *action)
 		session_call_start(session, action);
 		break;
 	case FEED_DO_FINISH_LIST:
-		buf_reset(&session->list_rv);
-		buf_str(&session->list_rv, action->rv);
-		session->finishing = true;
-		mass_delete_begin(&session->mass_delete);
+		session_finish_begin(session, action->rv);
 		break;
 	case FEED_DO_WATCH:
 		LOG(feed_watching, .feed = session->definition.name, .rv = action->rv);
@@ -368,7 +365,7 @@ int session_new(const struct session_shared *shared, const struct feed_definitio
 	session->shared = shared;
 	session->item.owner = session;
 	buf_init(&session->list_rv, 2048);
-	mass_delete_init(&session->mass_delete);
+	buf_init(&session->doubt.at, JOURNAL_KEY_MAX + 1);
 	feed_machine_init(&session->machine, page_size, &shared->policy);
 	session->row.feed = definition->id;
 	int r = definition_copy(definition, &session->definition);
@@ -409,7 +406,7 @@ void session_free(struct session **session)
 	definition_release(&s->definition);
 	buf_release(&s->error_body);
 	buf_release(&s->list_rv);
-	mass_delete_release(&s->mass_delete);
+	buf_release(&s->doubt.at);
 	buf_release(&s->held);
 	s->magic = 0;
 	free(s);

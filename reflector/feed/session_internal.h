@@ -5,7 +5,6 @@
 
 #include "reflector/feed/consistency.h"
 #include "reflector/feed/list.h"
-#include "reflector/feed/mass_delete.h"
 #include "reflector/feed/progress.h"
 #include "reflector/feed/session.h"
 #include "reflector/net/fetch.h"
@@ -13,6 +12,16 @@
 #define SESSION_MAGIC 0x53455353u
 /* A living server sends the first bytes of a page much sooner, unless connecting takes as long. */
 #define SESSION_SILENT UINT64_C(500000000)
+
+/* The check of an ended list (holdMassDelete). */
+struct list_doubt {
+	bool looked;      /* this list was counted */
+	bool held;        /* a list was held, so the next one passes */
+	struct buf at;    /* the count goes on after this key */
+	uint64_t heads;   /* counted so far, the list's new objects included */
+	uint64_t missing; /* those of them missing in the list */
+	uint64_t known;   /* objects before the list */
+};
 
 struct session {
 	uint32_t magic;
@@ -29,7 +38,7 @@ struct session {
 	/* Work in slices. */
 	bool finishing;     /* a list is being ended, */
 	struct buf list_rv; /* as of this */
-	struct mass_delete mass_delete;
+	struct list_doubt doubt;
 	bool dropping; /* the resource is gone, and its objects are being deleted */
 	struct consistency *check;
 	uint64_t check_ns;     /* when the next one is due; */
@@ -120,6 +129,9 @@ void session_count_accepted(struct session *session);
 void session_stream_go_on(struct session *session);
 
 /* ---- session_work.c ----------------------------------------------------- */
+
+/* Goes on with the machine's order to end a list, as of RV. */
+void session_finish_begin(struct session *session, const char *rv);
 
 /* Monotonic time of the next progress request, UINT64_MAX: none. */
 uint64_t session_progress_at(const struct session *session);

@@ -20,16 +20,61 @@
 
 /* ---- ending a list ------------------------------------------------------ */
 
-/* Doubts the list: the sentence stays the feed's error until a list is taken. */
+void session_finish_begin(struct session *session, const char *rv)
+{
+	struct list_doubt *doubt = &session->doubt;
+
+	buf_reset(&session->list_rv);
+	buf_str(&session->list_rv, rv);
+	session->finishing = true;
+	doubt->looked = false;
+	doubt->heads = doubt->missing = doubt->known = 0;
+	buf_reset(&doubt->at);
+}
+
+static bool session_count_missing(void *arg, struct bytes key, const struct head *head, bool seen)
+{
+	struct list_doubt *doubt = arg;
+
+	(void)key, (void)head;
+	doubt->heads++;
+	doubt->missing += !seen;
+	return true;
+}
+
+/*
+ * Doubts implausible lists (holdMassDelete): a list without many of the known objects may be the
+ * answer of a broken server, and followers act on deletions. So before the first deletion is
+ * recorded the missing objects are counted, in slices. If their share is too large the list is
+ * held, and the second one is believed. Returns: 1: hold it; 0; AGAIN; an error of the journal.
+ */
+static int session_doubts_list(struct session *session)
+{
+	struct list_doubt *doubt = &session->doubt;
+	const struct record_feed *record = &session->record;
+	uint32_t percent = session->shared->policy.hold_percent;
+
+	if (!percent || !record->listed || doubt->looked || doubt->held)
+		return 0;
+	int r = record_walk_heads(&session->record, &doubt->at, session_count_missing, doubt);
+	if (r != 0)
+		return r;
+	doubt->looked = true;
+	doubt->known = doubt->heads - record->added;
+	doubt->held = doubt->missing * 100 > doubt->known * percent;
+	return doubt->held;
+}
+
+/* Holds the list: the sentence stays the feed's error until a list is taken. */
 static void session_hold_list(struct session *session)
 {
-	const struct mass_delete *check = &session->mass_delete;
+	const struct list_doubt *doubt = &session->doubt;
 	char text[STATS_TEXT];
 
 	snprintf(text, sizeof(text),
 		"the list of rv %.60s lacks %" PRIu64 " of %" PRIu64
 		" objects: held until a second list says so too",
-		buf_cstr(&session->list_rv), check->missing, check->known);
+		buf_cstr(&session->list_rv), doubt->missing, doubt->known);
 	LOG(feed_list_held, .feed = session->definition.name, .error = text);
 	session_set_error(session, text);
 	session->failing = true;
@@ -49,12 +94,12 @@ static int session_finish_list(struct session *session)
 
 	if (r < 0)
 		return recorder_fail(shared->recorder, r);
-	r = mass_delete_check(&session->mass_delete, record, shared->policy.hold_percent);
-	if (r == MASS_DELETE_HOLD) {
+	r = session_doubts_list(session);
+	if (r == 1) {
 		session_hold_list(session);
 		return 0;
 	}
-	if (r == MASS_DELETE_PASS)
+	if (r == 0)
 		r = record_list_end(record, buf_bytes(&session->list_rv));
 	if (r == AGAIN)
 		return AGAIN;
@@ -65,7 +110,7 @@ static int session_finish_list(struct session *session)
 	if (r < 0 || session->stopped) /* it may have been kept only until this list ended */
 		return r;
 	session->finishing = false;
-	mass_delete_end(&session->mass_delete);
+	session->doubt.held = false;
 	session->check_period =
 		0; /* the list is to be committed before it is checked: plan again */
 	session_set_heard(session);

@@ -29,7 +29,7 @@ void credential_free(struct credential **credential);
  * credential_headers(). Returns: 0; AGAIN while the plugin runs; ERR_CREDENTIALS, -ENOMEM. */
 int credential_ready(struct credential *credential, uint64_t now_ns);
 /* Returns the exec plugin, NULL: none. While it runs the caller calls credential_ready() when its
- * output is readable, and every PLUGIN_POLL_MS. */
+ * output is readable, and every EXEC_POLL_MS. */
 struct exec *credential_exec(const struct credential *credential);
 
 /* Appends the headers of a request sent at NOW_NS (monotonic), "Name: value", each with a NUL after

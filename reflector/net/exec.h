@@ -11,6 +11,11 @@
  * After a failure, or credentials refused at once, the plugin runs again after 1, 2, 4 .. 15 s.
  * Until then requests get its error, or the refused credentials. Credentials are kept in memory
  * only.
+ *
+ * As under kubectl, the plugin's standard input is empty and its standard error is the reflector's.
+ * It gets no other descriptor, a process group of its own, and the reflector's environment without
+ * the variables of supervisor and service manager, plus the configured variables and
+ * KUBERNETES_EXEC_INFO. Its output is collected without waiting. A reflector has no other children.
  */
 #ifndef REFLECTOR_NET_EXEC_H
 #define REFLECTOR_NET_EXEC_H
@@ -20,8 +25,8 @@
 
 #include "common/err.h"
 #include "reflector/net/exec_credential.h"
-#include "reflector/net/plugin.h"
 
+#define EXEC_POLL_MS  20
 #define EXEC_LIMIT_NS (60ull * 1000 * 1000 * 1000) /* longest run */
 
 /* Others read `credential` after exec_renew() returned 0, `version`, `plugin`, `awaited` and
@@ -56,9 +61,12 @@ void exec_free(struct exec **exec);
 
 /* Collects the plugin's output and starts the plugin, as needed at NOW_NS (monotonic) and WALL_NS
  * (credentials expire by wall clock). The caller calls it before each request, when its output is
- * readable, and every PLUGIN_POLL_MS while the plugin runs. Returns: 0 when there are credentials,
+ * readable, and every EXEC_POLL_MS while the plugin runs. Returns: 0 when there are credentials,
  * AGAIN while requests wait for the plugin, ERR_CREDENTIALS, -ENOMEM. */
 int exec_renew(struct exec *exec, uint64_t now_ns, uint64_t wall_ns);
+
+/* Returns: the descriptor of the plugin's output; -1: none runs, or it has closed it. */
+int exec_fd(const struct exec *exec);
 
 /* Takes note of a 401 to credentials of VERSION. */
 void exec_refused(struct exec *exec, unsigned version);

@@ -122,12 +122,11 @@ static void call_fail(struct http_call *call, int result)
 	call_end(call, result);
 }
 
-/* Returns the running exec plugin, NULL: none runs. */
-static const struct plugin *http_plugin(const struct http *http)
+static bool http_runs_plugin(const struct http *http)
 {
 	const struct exec *exec = credential_exec(http->credential);
 
-	return exec ? exec->plugin : NULL;
+	return exec && exec->plugin;
 }
 
 /* Holds the limits of calls at their start while they wait for an exec plugin: its time is not the
@@ -290,8 +289,8 @@ static int http_sockets_wait(struct http *http, int timeout_ms, struct pollfd *f
 		timeout_ms = (int)timer_ms;
 	if (n_fds)
 		memcpy(&all[1], fds, n_fds * sizeof(*fds));
-	const struct plugin *plugin = http_plugin(http);
-	all[n_fds + 1] = (struct pollfd){.fd = plugin ? plugin_fd(plugin) : -1, .events = POLLIN};
+	const struct exec *exec = credential_exec(http->credential);
+	all[n_fds + 1] = (struct pollfd){.fd = exec ? exec_fd(exec) : -1, .events = POLLIN};
 	if (poll(all, n_fds + 2, timeout_ms) < 0 && errno != EINTR)
 		return err_set(-errno, "waiting for the API server");
 	http_move_clock(http, (uint64_t)timeout_ms);
@@ -349,7 +348,7 @@ static int http_add_waiting(struct http *http)
 	bool one_by_one = http->config->tls && !http->http1;
 	int r;
 
-	if (!http_oldest_waiting(http) && !http_plugin(http))
+	if (!http_oldest_waiting(http) && !http_runs_plugin(http))
 		return 0;
 	r = credential_ready(http->credential, proc_monotonic_ns());
 	for (struct http_call *call; r < 0 && (call = http_oldest_waiting(http));)
@@ -386,8 +385,8 @@ int http_poll(struct http *http, int timeout_ms, struct pollfd *fds, size_t n_fd
 	if (!r) {
 		int wait = http->calls[CALL_ENDED].first ? 0 : http_wait_ms(http, timeout_ms);
 
-		if (http_plugin(http) && wait > PLUGIN_POLL_MS)
-			wait = PLUGIN_POLL_MS; /* the plugin's exit can't be polled */
+		if (http_runs_plugin(http) && wait > EXEC_POLL_MS)
+			wait = EXEC_POLL_MS; /* the plugin's exit can't be polled */
 		/* A server writes a list in pieces of a few kB; waking for each would take half of
 		 * the time. So it sleeps for a moment, unless the last turn may have left bytes in
 		 * the kernel. */

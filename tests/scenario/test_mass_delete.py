@@ -70,3 +70,17 @@ def test_a_list_that_lacks_half_is_applied_at_once(simulator, store, listed):
     relist(simulator, listed)
     store.wait_equal(simulator, "pods")
     assert simulator.counters("pods")["lists"] == 1 and "feed_list_held" not in listed.log
+
+
+def test_new_objects_do_not_hide_missing_ones_and_the_third_list_is_checked_again(simulator, store, listed):
+    simulator.delete_many("pods", 80)
+    simulator.create("pods", 200, prefix="new-")
+    relist(simulator, listed)
+    wait_held(store, 80)
+    store.wait_equal(simulator, "pods")
+    store.wait_live("pods")
+    listed.stop()
+    simulator.delete_many("pods", 150)
+    relist(simulator, listed)
+    eventually(lambda: "lacks 150 of 220 objects" in (store.feed_status("pods")["lastError"] or ""))
+    store.wait_equal(simulator, "pods")
