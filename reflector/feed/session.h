@@ -10,7 +10,8 @@
  *
  *	session.c       life, the machine's actions, the feed's error and status row
  *	session_call.c  one request: its answer taken apart, and how it ended
- *	session_work.c  ending a list, dropping a gone resource, progress on demand, consistency
+ *	session_work.c  ending a list, dropping a gone resource, consistency
+ *	session_progress.c  progress on demand
  */
 #ifndef REFLECTOR_FEED_SESSION_H
 #define REFLECTOR_FEED_SESSION_H

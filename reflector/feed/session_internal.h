@@ -5,7 +5,6 @@
 
 #include "reflector/feed/consistency.h"
 #include "reflector/feed/list.h"
-#include "reflector/feed/progress.h"
 #include "reflector/feed/session.h"
 #include "reflector/net/fetch.h"
 
@@ -133,13 +132,21 @@ void session_stream_go_on(struct session *session);
 /* Goes on with the machine's order to end a list, as of RV. */
 void session_finish_begin(struct session *session, const char *rv);
 
-/* Monotonic time of the next progress request, UINT64_MAX: none. */
-uint64_t session_progress_at(const struct session *session);
-
 /* Plans the next renewal: the feed's RV is new now. */
 void session_plan_renewal(struct session *session, uint64_t now_ns);
 
 /* Begins to delete a gone resource's objects, if whenGone says so. */
 void session_drop_begin(struct session *session);
+
+/* ---- session_progress.c ------------------------------------------------- */
+
+/* Monotonic time of the next progress request, UINT64_MAX: none. */
+uint64_t session_progress_at(const struct session *session);
+void session_progress_start(struct session *session);
+void progress_cancel(struct feed_progress **progress);
+
+/* Returns whether the feed watches and its journal is still at FROM. If it is and RV is newer,
+ * moves on to RV: nothing of the feed has changed between. */
+bool session_move_on(struct session *session, struct bytes from, struct bytes rv);
 
 #endif

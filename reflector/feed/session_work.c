@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "common/check.h"
 #include "common/err.h"
@@ -15,8 +14,6 @@
 #include "common/log.h"
 #include "common/proc.h"
 #include "reflector/record/recorder.h"
-
-#define PROGRESS_PAUSE UINT64_C(1000000000) /* from one to the next */
 
 /* ---- ending a list ------------------------------------------------------ */
 
@@ -152,99 +149,6 @@ int session_is_void(struct session *session)
 		return 0;
 	int r = record_has_objects(&session->record);
 	return r < 0 ? r : !r;
-}
-
-/* ---- progress on demand --------------------------------------------------- */
-
-/* Returns true, with the RV, if the feed watches from a number the server may have passed. */
-static bool session_has_rv(struct session *session, uint64_t *ret_rv)
-{
-	char *end;
-
-	if (session->stopped || session->action.what != FEED_DO_WATCH)
-		return false;
-	const char *text = buf_cstr(&session->machine.rv);
-	*ret_rv = strtoull(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && *ret_rv != UINT64_MAX;
-}
-
-/* Returns whether the feed watches and its journal is still at FROM. If it is and RV is newer,
- * moves on to RV: nothing of the feed has changed between. */
-static bool session_move_on(struct session *session, struct bytes from, struct bytes rv)
-{
-	struct feed_action action;
-	uint64_t have;
-
-	if (!bytes_equal(from, buf_bytes(&session->machine.rv)) || !session_has_rv(session, &have))
-		return false;
-	if (!rv.size || rv_compare(rv, from) != 1)
-		return true;
-	record_progress(&session->record, rv);
-	session_step(session, (struct feed_input){.on = FEED_ON_PROGRESS, .rv = rv}, &action);
-	stats_add(session->shared->stats, STAT_PROGRESS, 1);
-	LOG(feed_progressed, .feed = session->definition.name,
-		.rv = buf_cstr(&session->machine.rv));
-	return true;
-}
-
-/*
- * FROM is the second watch's first RV, and RV its bookmark's. The journal holds the whole state as
- * of machine.rv. If that is still FROM, nothing lies between, so the journal holds the state as of
- * RV as well. Otherwise the feed's own watch is further.
- */
-static void session_on_progress(void *arg, struct bytes from, struct bytes rv)
-{
-	struct session *session = arg;
-
-	CHECK_OBJ(session, SESSION_MAGIC);
-	session->progress = NULL;
-	(void)session_move_on(session, from, rv);
-	session->wanted = 0; /* waiting clients ask again */
-	session_touch(session);
-}
-
-void session_progress(struct session *session, uint64_t wanted)
-{
-	uint64_t have;
-
-	CHECK_OBJ(session, SESSION_MAGIC);
-	if (!session_has_rv(session, &have) || wanted <= have)
-		return;
-	/* The smallest one: a client may ask for an RV far in the future. */
-	if (session->wanted && session->wanted <= wanted)
-		return;
-	if (session->progress && !progress_asks(session->progress))
-		return; /* the server is beyond the smaller one already */
-	progress_cancel(&session->progress);
-	session->wanted = wanted;
-	session_touch(session);
-}
-
-uint64_t session_progress_at(const struct session *session)
-{
-	return session->wanted && !session->progress ? session->progress_ns : UINT64_MAX;
-}
-
-static void session_progress_start(struct session *session)
-{
-	uint64_t have, now = proc_monotonic_ns();
-
-	if (!session_has_rv(session, &have) || session->wanted <= have) {
-		session->wanted = 0;
-		return;
-	}
-	session->progress_ns = now + PROGRESS_PAUSE;
-	int r = progress_start(&(struct progress_options){.http = session->shared->http,
-				       .definition = &session->definition,
-				       .from = buf_cstr(&session->machine.rv),
-				       .wanted = session->wanted,
-				       .answer_ns = session->shared->policy.answer_ns,
-				       .arg = session,
-				       .done = session_on_progress},
-		&session->progress);
-	if (r < 0)
-		session->wanted = 0;
-	err_ignore(r, "who waits asks again");
 }
 
 /* ---- the consistency check, and renewing the RV of a quiet feed --------- */

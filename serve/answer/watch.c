@@ -172,7 +172,7 @@ static void watch_set_times(struct watch *watch)
 	watch->bookmark_ns = UINT64_MAX;
 	if (o->bookmarks)
 		watch_set_bookmark(watch, now);
-	/* A leaf asks for progress (reflector/feed/progress.h), because the feed has moved on. */
+	/* A leaf asks for progress (session_progress.c), because the feed has moved on. */
 	watch->bookmark_due = watch->request->is_leaf && o->bookmarks && !o->send_initial &&
 			      seconds && seconds <= WATCH_PROGRESS_SECONDS;
 	watch_set_decision(watch, now);

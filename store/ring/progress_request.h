@@ -2,7 +2,7 @@
 /*
  * Progress requests: kinf-serve sends one to the reflector while a client waits for an RV newer
  * than a quiet feed's. The reflector then asks the API server for the feed's newest RV
- * (reflector/feed/progress.h).
+ * (reflector/feed/session_progress.c).
  *
  * A request is only a hint, because every member of the group may send one: the reflector reads a
  * bounded number, and asks the server at most twice a second and feed. It may be lost: a waiting
