@@ -21,7 +21,7 @@ TESTS = ["as_of", "bloat", "cursor_file", "datafile", "env", "env_damage", "env_
          "follow", "follow_resync", "generation", "hints", "home", "home_check", "home_roles", "index", "index_damage",
          "index_define", "journal", "journal_open", "names", "pins",
          "pins_model", "pins_room", "pins_users", "postings", "readers", "rebuild", "replaced", "retention", "ring", "ring_file",
-         "ring_status", "salvage", "snapshot", "snapshot_feeds", "snapshot_log", "stats", "taken",
+         "salvage", "snapshot", "snapshot_feeds", "stats", "taken",
          "verify", "verify_damage"]  # fmt: skip
 SECONDS_MAX = 300
 
