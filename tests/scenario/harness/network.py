@@ -22,7 +22,36 @@ def free_port():
             return s.getsockname()[1]
 
 
-class TcpPath:
+def cut(ends):
+    for end in ends:
+        with contextlib.suppress(OSError):  # the other side has closed it
+            end.shutdown(socket.SHUT_RDWR)
+
+
+class Listener:
+    """A server on a port of 127.0.0.1: _serve(socket) runs in a thread for each connection. stop()
+    cuts the connections in `open`."""
+
+    def __init__(self):
+        self.open, self.lock = set(), threading.Lock()
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=200)
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):  # stop()
+            while True:
+                near, _ = self.listener.accept()
+                threading.Thread(target=self._serve, args=(near,), daemon=True).start()
+
+    def stop(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        with self.lock:
+            cut(self.open)
+
+
+class TcpPath(Listener):
     """Forwards TCP connections to PORT, counts them, and can lose their data.
 
     freeze() acts as a firewall after losing its connections: open ones stay open, but no data comes
@@ -30,15 +59,8 @@ class TcpPath:
     """
 
     def __init__(self, port):
-        self.target = port
-        self.opened = 0
-        self.open = set()
-        self.frozen = set()
-        self.ended = threading.Event()
-        self.lock = threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=200)
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.target, self.opened, self.frozen = port, 0, set()
+        super().__init__()
 
     def aim(self, port):
         self.target = port
@@ -47,53 +69,29 @@ class TcpPath:
         with self.lock:
             self.frozen |= self.open
 
-    def stop(self):
-        self.ended.set()
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        with self.lock:
-            for pair in self.open:
-                self._cut(pair)
-
-    @staticmethod
-    def _cut(pair):
-        for end in pair:
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass  # the other side has closed it
-
-    def _accept(self):
-        while not self.ended.is_set():
-            try:
-                near, _ = self.listener.accept()
-            except OSError:
-                return
-            try:
-                far = socket.create_connection(("127.0.0.1", self.target))
-            except OSError:
-                near.close()
-                continue
-            pair = (near, far)
-            with self.lock:
-                self.opened += 1
-                self.open.add(pair)
-            for source, sink in (pair, pair[::-1]):
-                threading.Thread(target=self._carry, args=(pair, source, sink), daemon=True).start()
-
-    def _carry(self, pair, source, sink):
+    def _serve(self, near):
         try:
-            while data := source.recv(1 << 16):
-                if pair not in self.frozen:
-                    sink.sendall(data)
+            far = socket.create_connection(("127.0.0.1", self.target))
         except OSError:
-            pass
-        # A silent path also loses the server's close. The client's close ends both connections.
-        if pair in self.frozen and source is pair[1]:
+            near.close()
             return
-        self._cut(pair)
         with self.lock:
-            self.open.discard(pair)
+            self.opened += 1
+            self.open |= {near, far}
+        threading.Thread(target=self._carry, args=(near, far, True), daemon=True).start()
+        self._carry(far, near, False)
+
+    def _carry(self, source, sink, from_client):
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                if source not in self.frozen:
+                    sink.sendall(data)
+        # A silent path also loses the server's close. The client's close ends both connections.
+        if source in self.frozen and not from_client:
+            return
+        cut((source, sink))
+        with self.lock:
+            self.open -= {source, sink}
 
 
 class Nghttpx:

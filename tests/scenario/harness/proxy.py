@@ -6,10 +6,11 @@ import base64
 import select
 import socket
 import struct
-import threading
+
+from harness.network import Listener
 
 
-class _Proxy:
+class _Proxy(Listener):
     """NAMES: {host: port on 127.0.0.1}, all other hosts are unknown; None: every host is 127.0.0.1.
     CREDENTIALS: the demanded (user, password). `asked`: the requested (host, port) pairs; `heads`:
     the text of each request."""
@@ -19,32 +20,11 @@ class _Proxy:
         self.refusal = None
         self.asked, self.heads = [], []
         self.processes = []
-        self.open, self.lock = set(), threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=100)
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__()
 
     def url(self, scheme=None, user=True):
         pair = "{}:{}@".format(*self.credentials) if self.credentials and user else ""
         return f"{scheme or self.scheme}://{pair}127.0.0.1:{self.port}"
-
-    def stop(self):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        with self.lock:
-            for end in self.open:
-                try:
-                    end.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass  # the other side has closed it
-
-    def _accept(self):
-        while True:
-            try:
-                near, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(near,), daemon=True).start()
 
     def _serve(self, near):
         try:

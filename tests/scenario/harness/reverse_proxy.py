@@ -6,12 +6,12 @@ a forward proxy for plain HTTP."""
 import gzip
 import http.client
 import json
-import socket
 import ssl
 import threading
 from http.server import ThreadingHTTPServer
 
 from harness.aggregator import PASSED_ON, Handler
+from harness.network import cut
 
 UNAUTHORIZED = json.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
                            "message": "Unauthorized", "reason": "Unauthorized", "code": 401}).encode()
@@ -102,11 +102,7 @@ class ReverseProxy(ThreadingHTTPServer):
     def cut(self):
         """Closes all open connections."""
         with self.lock:
-            for end in self.open:
-                try:
-                    end.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass  # the other side has closed it
+            cut(self.open)
             self.open.clear()
 
     def forget(self):
