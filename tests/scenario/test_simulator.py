@@ -8,7 +8,6 @@ import time
 import pytest
 
 from harness import PATIENCE
-from harness.simulator import object_key
 
 
 @pytest.fixture(autouse=True)
@@ -64,35 +63,6 @@ def test_the_mix_has_every_state_size_and_kind_of_name(simulator):
 
 
 # ---- list ------------------------------------------------------------------------------------------
-
-
-def read_pages(simulator, target, limit, between=lambda: None):
-    pages, token = [], ""
-    while True:
-        answer = simulator.get(f"{target}?limit={limit}" + (f"&continue={token}" if token else ""))
-        assert answer.status == 200, answer.body
-        pages.append(answer.json)
-        token = answer.json["metadata"].get("continue")
-        if not token:
-            return pages
-        between()
-
-
-def test_pages_show_one_state(simulator):
-    simulator.create("pods", 25, namespaces=3)
-    truth = simulator.truth("pods")
-
-    def disturb():
-        simulator.touch("pods", 5)
-        simulator.delete_many("pods", 2)
-        simulator.create("pods", 1, prefix=f"new{simulator.rv}")
-
-    pages = read_pages(simulator, "/api/v1/pods", 10, disturb)
-    assert [len(p["items"]) for p in pages] == [10, 10, 5]
-    assert [p["metadata"].get("remainingItemCount") for p in pages] == [15, 5, None]
-    assert len({p["metadata"]["resourceVersion"] for p in pages}) == 1
-    seen = {object_key(o): {"kind": "Pod", "apiVersion": "v1", **o} for p in pages for o in p["items"]}
-    assert seen == truth
 
 
 def test_compaction_expires_tokens_and_old_versions(simulator):

@@ -106,8 +106,7 @@ bool jsontext_iter_next(struct jsontext_iter *iter, struct jsontext_member *ret_
 	return iter->pos > pos;
 }
 
-static bool jsontext_find_key(
-	struct bytes object, struct bytes key, struct jsontext_member *ret_member)
+static bool jsontext_find(struct bytes object, struct bytes key, struct jsontext_member *ret_member)
 {
 	struct jsontext_iter iter;
 
@@ -118,11 +117,6 @@ static bool jsontext_find_key(
 	return false;
 }
 
-bool jsontext_find(struct bytes object, const char *key, struct jsontext_member *ret_member)
-{
-	return jsontext_find_key(object, bytes_str(key), ret_member);
-}
-
 struct bytes jsontext_get(struct bytes object, const char *key)
 {
 	struct jsontext_member member;
@@ -130,7 +124,7 @@ struct bytes jsontext_get(struct bytes object, const char *key)
 	for (;;) {
 		size_t length = strcspn(key, ".");
 
-		if (!jsontext_find_key(object, BYTES(key, length), &member))
+		if (!jsontext_find(object, BYTES(key, length), &member))
 			return BYTES_NONE;
 		if (!key[length])
 			return member.value;
@@ -221,7 +215,7 @@ void jsontext_merge(struct bytes target, struct bytes patch, struct buf *out)
 	buf_byte(out, '{');
 	jsontext_iter_init(&iter, target);
 	while (iter.is_object && jsontext_iter_next(&iter, &member)) {
-		bool patched = jsontext_find_key(patch, member.key, &other);
+		bool patched = jsontext_find(patch, member.key, &other);
 
 		if (patched && jsontext_is_null(other.value))
 			continue;
@@ -233,7 +227,7 @@ void jsontext_merge(struct bytes target, struct bytes patch, struct buf *out)
 	}
 	jsontext_iter_init(&iter, patch);
 	while (jsontext_iter_next(&iter, &member)) {
-		if (jsontext_find_key(target, member.key, &other) || jsontext_is_null(member.value))
+		if (jsontext_find(target, member.key, &other) || jsontext_is_null(member.value))
 			continue;
 		jsontext_put_key(out, member.key, &first);
 		jsontext_merge(BYTES_NONE, member.value, out);

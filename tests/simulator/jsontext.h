@@ -31,9 +31,6 @@ struct jsontext_member {
 void jsontext_iter_init(struct jsontext_iter *iter, struct bytes text);
 bool jsontext_iter_next(struct jsontext_iter *iter, struct jsontext_member *ret_member);
 
-/* Finds the first member KEY; its value points into OBJECT. */
-bool jsontext_find(struct bytes object, const char *key, struct jsontext_member *ret_member);
-
 /* Returns the value of a member, also of a nested one (KEY "a.b"); BYTES_NONE if there is none. */
 struct bytes jsontext_get(struct bytes object, const char *key);
 
