@@ -29,5 +29,7 @@ def eventually(condition, timeout=20, what=None, patience=PATIENCE):
         if now >= deadline:
             name = what or getattr(condition, "__name__", "condition")
             raise AssertionError(f"not within {timeout * patience} s: {name}; last: {problem or result!r}")
-        time.sleep(max(pause, 2 * (now - asked)))  # asking is work, and delays the expected event
-        pause = min(pause * 1.5, 0.1)
+        # Asking is work, often a process with the sanitizers: ten waiting tests that ask for a third
+        # of their time keep two processors busy, and so delay the expected events.
+        time.sleep(max(pause, min(5 * (now - asked), 0.5)))
+        pause = min(pause * 1.5, 0.25)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A store of a test: its configuration, kubeconfig and daemons, and the `kinf` command on it."""
 
+import functools
+import json
 import re
 import shutil
 from pathlib import Path
@@ -50,6 +52,15 @@ def remove_in_use(path):
         return not trash.exists()
 
     eventually(removed)
+
+
+@functools.lru_cache(maxsize=1)
+def different(ours, truth, where):
+    """The keys of different objects in OURS, printed by `kinf get`, and in the cluster's TRUTH with
+    WHERE true. Asked again about the same texts it does not parse them again."""
+    ours = {object_key(o): o for o in json.loads(ours)["items"]}
+    truth = {object_key(o): o for o in json.loads(truth) if where(o)}
+    return sorted(key for key in ours.keys() | truth.keys() if ours.get(key) != truth.get(key))
 
 
 PROXY_VARIABLES = [name for lower in ("http_proxy", "https_proxy", "no_proxy") for name in (lower, lower.upper())]
@@ -161,10 +172,13 @@ class Store:
 
     # ---- content -------------------------------------------------------------------------------
 
+    def objects_text(self, feed, *args):
+        """The output of `kinf get FEED -o json --show-managed-fields`."""
+        return self.kinf("get", feed, *args, "-o", "json", "--show-managed-fields", check=True).stdout
+
     def objects(self, feed, *args):
-        """The objects printed by `kinf get FEED -o json --show-managed-fields`, as {namespace/name: object}."""
-        listed = self.kinf("get", feed, *args, "-o", "json", "--show-managed-fields", check=True).json
-        return {object_key(o): o for o in listed["items"]}
+        """Its objects as {namespace/name: object}."""
+        return {object_key(o): o for o in json.loads(self.objects_text(feed, *args))["items"]}
 
     def feed_status(self, feed):
         status = self.kinf("status", "-o", "json", check=True).json
@@ -183,11 +197,8 @@ class Store:
         """Waits until the feed has exactly the cluster's objects with WHERE true (default: all)."""
 
         def equal():
-            ours = self.objects(feed)
-            truth = {k: o for k, o in simulator.truth(resource or feed).items() if where(o)}
-            assert ours.keys() == truth.keys(), sorted(ours.keys() ^ truth.keys())[:20]
-            different = [key for key in truth if ours[key] != truth[key]]
-            assert not different, different[:20]
+            keys = different(self.objects_text(feed), simulator.truth_text(resource or feed), where)
+            assert not keys, keys[:20]
             return True
 
         eventually(equal, timeout, f"{feed} as in the cluster")
@@ -220,10 +231,6 @@ class Store:
         """The journal's uuid, also while nothing runs."""
         text = self.in_generation("journal", lambda path: (path / "STATE").read_text())
         return re.search(r"(?m)^uuid (\w+)$", text)[1]
-
-    def disk_bytes(self, part):
-        """The database's disk space."""
-        return self.in_generation(part, lambda path: (path / "data.mdb").stat().st_blocks * 512)
 
     def verify(self):
         """Asserts `kinf verify --deep` without a fault."""
