@@ -21,7 +21,7 @@ class Watched(threading.Thread):
         self.start()
 
     def run(self):
-        while not self.ended.wait(0.001):
+        while not self.ended.wait(0.02):
             for directory in self.directories:
                 for folder, _, names in os.walk(directory):
                     for name in names:

@@ -285,7 +285,7 @@ def test_files_that_are_no_cursors_are_named(simulator, store, filled):
 def test_a_follower_survives_kills_of_the_daemons(simulator, store, filled):
     processor, reflector = filled
     follower = watch(store, "--old", "--cursor", "c1")
-    simulator.churn("pods", 200, 30)
+    simulator.churn("pods", 40, 30)
     for victims in ([processor], [reflector], [processor, reflector]):
         eventually(lambda n=len(follower.lines): len(follower.lines) > n + 10)
         for process in victims:
@@ -303,7 +303,7 @@ def test_a_follower_survives_kills_of_the_daemons(simulator, store, filled):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_terminated_follower_has_committed_what_it_printed(simulator, store, filled, number):
-    simulator.churn("pods", 500)
+    simulator.churn("pods", 100)
     follower = watch(store, "--old", "--cursor", "c1", name="first")
     eventually(lambda: len(changes(follower.lines)) > 50)
     assert follower.kill(number) == 0, follower.tail()
