@@ -76,7 +76,7 @@ class Workspace:
 
 # These files take a minute or more each and begin first: `make test` gives whole files to its
 # processes, and a late one would run alone at the end.
-LONG = ["test_serve_watch", "test_restart", "test_shared_blocks", "test_serve_review", "test_what_is_missing", "test_watch",
+LONG = ["test_go", "test_serve_watch", "test_restart", "test_shared_blocks", "test_serve_review", "test_what_is_missing", "test_watch",
         "test_serve_hostile", "test_serve_product", "test_simulator", "test_serve_swarm", "test_serve_transport"]
 
 
