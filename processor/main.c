@@ -277,8 +277,6 @@ static int processor_open(struct app *app)
 	home_guard_file(app->p.home, app->daemon->program->control_socket);
 	LOG(daemon_started, .daemon = app->daemon->program->name, .pid = getpid(),
 		.store = home_path(app->p.home));
-	if (env_library_fault())
-		LOG(library_unfit, .text = env_library_fault());
 	return 0;
 }
 

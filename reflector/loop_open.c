@@ -303,8 +303,6 @@ int loop_new(struct daemon *daemon, struct loop **ret_loop)
 		return err_set(-ENOMEM, "starting the reflector");
 	*loop = (struct loop){
 		.magic = LOOP_MAGIC, .daemon = daemon, .progress_fd = -1, .hold_pause = HOLD_FIRST};
-	if (env_library_fault())
-		LOG(library_unfit, .text = env_library_fault());
 	int r = loop_open_network(loop);
 	if (r >= 0)
 		r = loop_open_store(loop);

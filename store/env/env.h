@@ -194,12 +194,6 @@ void txn_prefetch(struct txn *txn, uint64_t offset);
 /* Returns true after env_expect_random(). */
 bool txn_reads_by_page(const struct txn *txn);
 
-/* Returns a sentence for the log: a known fault of this process's LMDB, and the remedy; NULL:
- * none. */
-const char *env_library_fault(void);
-/* Returns the same for another version of LMDB. */
-const char *env_version_fault(int major, int minor, int patch);
-
 /* ---- reading ahead ------------------------------------------------------- */
 
 /*

@@ -59,24 +59,6 @@ int mapping_forked(const struct mapping *map)
 	return err_set(ERR_FORKED, "'%s'", map->path);
 }
 
-/* In those versions a process that believes it is the last one destroys the locks in lock.mdb while
- * another opens it. */
-const char *env_version_fault(int major, int minor, int patch)
-{
-	if (major != 0 || minor != 9 || patch < 26 || patch > 31)
-		return NULL;
-	return "LMDB 0.9.26 to 0.9.31 may destroy the store's locks when a process closes it while "
-	       "another opens it (ITS#9278): install liblmdb 0.9.32 or later, or 0.9.24";
-}
-
-const char *env_library_fault(void)
-{
-	int major, minor, patch;
-
-	(void)mdb_version(&major, &minor, &patch);
-	return env_version_fault(major, minor, patch);
-}
-
 /* ---- assertions --------------------------------------------------------- */
 
 /*

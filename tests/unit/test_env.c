@@ -416,13 +416,3 @@ Test(env, larger_map_is_adopted_by_readers)
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_assert_eq(status, 0);
 }
-
-Test(envs, library_versions_that_destroy_locks_are_known)
-{
-	cr_assert_null(env_version_fault(0, 9, 24));
-	cr_assert_not_null(env_version_fault(0, 9, 26));
-	cr_assert_not_null(env_version_fault(0, 9, 31));
-	cr_assert_null(env_version_fault(0, 9, 32));
-	cr_assert_null(env_version_fault(1, 9, 29));
-	(void)env_library_fault();
-}
