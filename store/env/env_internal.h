@@ -67,10 +67,12 @@ struct mapping {
 	int page_fd;
 	/* readers from before its start may have pin files out of its sight: it reuses nothing */
 	bool is_blind;
-	MDB_txn *keeper;         /* has the slot in LMDB's table, with FLOOR */
-	volatile uint64_t *slot; /* in lock.mdb */
-	int lock_fd;             /* of lock.mdb: open as long as LMDB has the file open */
-	int own_page_fd;         /* of OWN_PAGE */
+	MDB_txn *keeper;  /* has the slot in LMDB's table, with FLOOR */
+	int lock_fd;      /* of lock.mdb: open as long as LMDB has the file open */
+	void *lock_table; /* a map of lock.mdb, with the slot */
+	size_t lock_bytes;
+	volatile uint64_t *slot;
+	int own_page_fd; /* of OWN_PAGE */
 	/* the newest transaction after this writer's last commit, or when it opened the
 		 * file */
 	uint64_t ours;

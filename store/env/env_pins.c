@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -66,64 +67,28 @@ static int keeper_line(const char *line, void *arg)
 	return 0;
 }
 
-static void mapping_close_file(FILE **file)
-{
-	if (*file)
-		(void)fclose(*file); /* was only read */
-}
-
-/* Finds LMDB's map of lock.mdb, unknown to its interface. LOCK_FD stays open as long as LMDB has
- * the file open, because closing it would drop LMDB's locks. */
-static int mapping_find_lock(
-	const struct mapping *map, volatile uint64_t **ret_words, size_t *ret_n)
-{
-	CLEANUP(mapping_close_file) FILE *maps = fopen("/proc/self/maps", "re");
-	char path[4096], line[4096 + 128];
-	uint64_t from, to, offset;
-	const char *found;
-	struct stat st;
-
-	if (!maps)
-		return proc_failed(-errno, "/proc/self/maps");
-	if (fstat(map->lock_fd, &st) < 0)
-		return err_set(-errno, "'%s/lock.mdb'", map->path);
-	int r = proc_path_of(map->lock_fd, path, sizeof(path));
-	if (r < 0)
-		return r;
-	size_t size = strlen(path);
-	while (fgets(line, sizeof(line), maps)) {
-		/* By the path, because overlay file systems and btrfs have other numbers here
-		 * than stat(). */
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " rw-s %" SCNx64, &from, &to, &offset) !=
-				3 ||
-			offset || !(found = strchr(line, '/')) || strncmp(found, path, size) != 0 ||
-			found[size] != '\n')
-			continue;
-		*ret_words = (volatile uint64_t *)(uintptr_t)from;
-		/* qemu-user shows adjoining maps as one. */
-		*ret_n = (to - from < (uint64_t)st.st_size ? to - from : (uint64_t)st.st_size) /
-			 sizeof(uint64_t);
-		return 0;
-	}
-	return err_say(ERR_UNSUPPORTED,
-		"'/proc/self/maps' does not list '%s/lock.mdb': mount /proc", map->path);
-}
-
 /*
  * Finds the keeper's slot in lock.mdb by its content: the number of its transaction, its process,
  * its thread. A starting writer must set it to an older transaction. LMDB's interface only lists
- * slots, and its list must show the change: if not, this LMDB has another table.
+ * slots, and its list must show the change: if not, this LMDB has another table. The file is mapped
+ * once more: LMDB does not tell where it has its own map.
  */
 static int mapping_find_slot(struct mapping *map, uint64_t txn)
 {
 	struct keeper_check check = {.thread = pthread_self(), .txn = 1};
-	volatile uint64_t *words, *slot = NULL;
-	size_t n;
+	volatile uint64_t *slot = NULL;
+	struct stat st;
 
-	int r = mapping_find_lock(map, &words, &n);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i + 2 < n; i++)
+	if (fstat(map->lock_fd, &st) < 0)
+		return err_set(-errno, "'%s/lock.mdb'", map->path);
+	void *table =
+		mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, map->lock_fd, 0);
+	if (table == MAP_FAILED)
+		return err_set(-errno, "mapping '%s/lock.mdb'", map->path);
+	map->lock_table = table;
+	map->lock_bytes = (size_t)st.st_size;
+	volatile uint64_t *words = table;
+	for (size_t i = 0; i + 2 < map->lock_bytes / sizeof(*words); i++)
 		if (words[i] == txn && (pid_t)(uint32_t)words[i + 1] == getpid() &&
 			words[i + 2] == (uint64_t)pthread_self())
 			slot = &words[i];
@@ -225,6 +190,9 @@ void mapping_keep_release(struct mapping *map)
 	map->own_page = NULL;
 	cleanup_fd(&map->own_page_fd);
 	pin_scan_close(&map->scan);
+	if (map->lock_table)
+		(void)munmap(map->lock_table, map->lock_bytes); /* fails for no mapping of ours */
+	map->lock_table = NULL;
 	cleanup_fd(&map->lock_fd);
 	cleanup_fd(&map->page_fd);
 }
