@@ -39,11 +39,6 @@ static void env_watch_forks(void)
 	forks_watch(NULL, NULL, env_in_child);
 }
 
-pthread_mutex_t *mapping_lock(void)
-{
-	return &registry.lock;
-}
-
 /* ---- the file ----------------------------------------------------------- */
 
 int mapping_fd(const struct mapping *map)
@@ -335,7 +330,8 @@ static int registry_take(
 		return err_set(-errno, "opening '%s'", path);
 	struct mapping *map = exists ? registry.mappings : NULL;
 	while (map && (map->device != st.st_dev || map->inode != st.st_ino ||
-			      map->forks != forks_count()))
+			      map->forks != forks_count() ||
+			      __atomic_load_n(&map->is_outdated, __ATOMIC_RELAXED)))
 		map = map->next;
 	if (map) {
 		REQUIRE(map->n_databases == options->n_databases);
@@ -403,6 +399,12 @@ bool env_is_written_here(uint64_t device, uint64_t inode)
 		found |= map->device == device && map->inode == inode && map->mode == ENV_WRITE;
 	(void)pthread_mutex_unlock(&registry.lock);
 	return found;
+}
+
+bool env_is_outdated(const struct env *env)
+{
+	CHECK_OBJ(env, ENV_MAGIC);
+	return __atomic_load_n(&env->map->is_outdated, __ATOMIC_RELAXED);
 }
 
 bool env_is_pinned(const struct env *env)

@@ -14,8 +14,9 @@
  * write.
  *
  * A process has one LMDB environment a file: opening the file again for reading gives another
- * handle on it. Closing a second environment would drop the writer's file locks. In a child of
- * fork(2) every call returns ERR_FORKED. One thread at a time uses a transaction.
+ * handle on it, unless it is outdated. Closing a second environment would drop the writer's file
+ * locks. In a child of fork(2) every call returns ERR_FORKED. One thread at a time uses a
+ * transaction.
  */
 #ifndef STORE_ENV_ENV_H
 #define STORE_ENV_ENV_H
@@ -56,6 +57,9 @@ void env_close(struct env **env);
  * without neighbours (read_ahead_kb), which would evict needed pages from limited memory. Not for
  * writers. */
 void env_expect_random(struct env *env, bool random);
+/* Returns true if no transaction can begin any more: the daemons have made the map larger, or the
+ * pin page again, so the file must be opened again. The opened one is read on. */
+bool env_is_outdated(const struct env *env);
 /* Returns true if the next transactions will be pinned. */
 bool env_is_pinned(const struct env *env);
 

@@ -27,7 +27,8 @@ int mapping_failed(const struct mapping *map, int rc, const char *what)
 	if (rc == MAPPING_REPLACED)
 		return err_say(ERR_SNAPSHOT_EXPIRED,
 			"%s '%s': a copy has taken its place, and the old file is not kept any "
-			"more: take another snapshot",
+			"more, or its daemons made its map larger or its pin page again: take "
+			"another snapshot",
 			what, map->path);
 	if (rc == MDB_PANIC) /* the disk refused a meta page: LMDB has put the old one back */
 		return err_say(ERR_MOVED,

@@ -58,6 +58,9 @@ struct mapping {
 	/* A reader has these (ENV_READ): */
 	const struct pin_page *page;
 	struct pins *pins;
+	/* a writer has made the map larger, or another page: the file must be opened again, and
+	 * no transaction begins here any more. Atomic, relaxed */
+	bool is_outdated;
 	/* a commit left unpublished by its writer for so long that it is visible. Atomic */
 	uint64_t unpublished;
 	struct pin_places *places;
@@ -80,8 +83,6 @@ struct mapping {
 	/* since then a reader without a pin file has held everything; 0: none */
 	uint64_t held_ns;
 	unsigned scan_commits; /* since the last scan */
-	int active; /* running transactions; mapping_enter() keeps them and `resizing` apart */
-	int resizing;
 	char path[];
 };
 
@@ -135,9 +136,6 @@ struct txn {
 
 /* ---- env.c -------------------------------------------------------------- */
 
-/* Keeps the map's address and size from being changed until pthread_mutex_unlock() of the
- * result. */
-pthread_mutex_t *mapping_lock(void);
 int mapping_fd(const struct mapping *map);
 int mapping_file_size(const struct mapping *map, uint64_t *ret_size);
 /* Returns where the newest state ends in the file, in bytes; it never gets less. */
@@ -193,7 +191,8 @@ int mapping_watch(struct mapping *map, const struct pin_places *places);
 void mapping_watch_end(struct mapping *map);
 /* Makes PIN a slot scanned by the writer. Our code. */
 int mapping_pin(struct mapping *map, struct pin *pin);
-#define MAPPING_REPLACED ESTALE /* beside LMDB's codes: a copy has taken the file's place */
+/* beside LMDB's codes: a copy has taken the file's place, or it must be opened again */
+#define MAPPING_REPLACED ESTALE
 
 /* Begins a read transaction, or renews *TXN, under PIN. LMDB's code, or MAPPING_REPLACED. */
 int mapping_begin_read(struct mapping *map, struct pin *pin, MDB_txn **txn);

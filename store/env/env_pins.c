@@ -388,40 +388,37 @@ void mapping_watch_end(struct mapping *map)
 	pin_page_close(&map->page);
 }
 
-/* Takes a new page of another writer, if the one in use was removed. The old one stays mapped:
- * other threads may be reading it. */
-static void mapping_find_page(struct mapping *map)
+/* Says that the file must be opened again. LMDB's code. */
+static int __attribute__((cold)) mapping_outdate(struct mapping *map)
+{
+	__atomic_store_n(&map->is_outdated, true, __ATOMIC_RELAXED);
+	return MAPPING_REPLACED;
+}
+
+/* Returns whether another writer has made another page, because this one was removed. Each page
+ * begins at a random epoch. */
+static bool mapping_has_other_page(const struct mapping *map)
 {
 	const struct pin_page *page = NULL;
 	int r = pin_page_open_read(map->path, map->page->inode, &page);
+	bool other = r == FOUND && __atomic_load_n(&page->epoch, __ATOMIC_SEQ_CST) !=
+					   __atomic_load_n(&map->page->epoch, __ATOMIC_SEQ_CST);
 
-	err_ignore(r, "the page in use is read on");
-	if (r != FOUND)
-		return;
-	/* Each page begins at a random epoch. */
-	if (__atomic_load_n(&page->epoch, __ATOMIC_SEQ_CST) !=
-		__atomic_load_n(&map->page->epoch, __ATOMIC_SEQ_CST))
-		__atomic_store_n(&map->page, page, __ATOMIC_RELEASE);
-	else
-		pin_page_close(&page);
+	err_ignore(r < 0 ? r : 0, "the page in use is read on");
+	pin_page_close(&page);
+	return other;
 }
 
-/* After many tries in vain: takes a newer page. Returns: 0; EBUSY: there has been none for so long
- * that page and data can't belong together. */
-static int __attribute__((cold))
-mapping_try_page(struct mapping *map, struct pin *pin, uint64_t *since)
+/* After many tries in vain, the first one at SINCE: waits. Returns: 0; MAPPING_REPLACED; EBUSY: it
+ * takes so long that page and data can't belong together. */
+static int __attribute__((cold)) mapping_wait_turn(struct mapping *map, uint64_t *since)
 {
-	const struct pin_page *before = __atomic_load_n(&map->page, __ATOMIC_ACQUIRE);
 	const struct timespec pause = {0, 1000000};
 	uint64_t now = proc_monotonic_ns();
 
 	*since = *since ? *since : now;
-	mapping_find_page(map);
-	if (__atomic_load_n(&map->page, __ATOMIC_ACQUIRE) != before) {
-		int r = mapping_pin(map, pin);
-		err_ignore(r, "the caller reports EBUSY");
-		return r < 0 ? EBUSY : 0;
-	}
+	if (mapping_has_other_page(map))
+		return mapping_outdate(map);
 	if (now - *since > STALLED_NS) /* no writer is so late: only another page can help */
 		(void)nanosleep(&pause, NULL);
 	else
@@ -430,19 +427,21 @@ mapping_try_page(struct mapping *map, struct pin *pin, uint64_t *since)
 }
 
 /* Waits for the writer to publish its commit TXN, or until it must be stopped or dead: its stores
- * are visible then. */
-static void __attribute__((cold)) mapping_wait_published(struct mapping *map, uint64_t txn)
+ * are visible then. Returns: 0; MAPPING_REPLACED. */
+static int __attribute__((cold)) mapping_wait_published(struct mapping *map, uint64_t txn)
 {
 	uint64_t began = proc_monotonic_ns();
 
 	while (__atomic_load_n(&map->page->committed, __ATOMIC_SEQ_CST) < txn) {
 		if (proc_monotonic_ns() - began > STALLED_NS) {
+			if (mapping_has_other_page(map))
+				return mapping_outdate(map);
 			__atomic_store_n(&map->unpublished, txn, __ATOMIC_RELAXED);
-			mapping_find_page(map);
-			return;
+			return 0;
 		}
 		(void)sched_yield(); /* has no error */
 	}
+	return 0;
 }
 
 /* Takes another pin, because PIN could not be written. Returns an errno. */
@@ -457,13 +456,13 @@ static int __attribute__((cold)) mapping_pin_again(struct mapping *map, struct p
 
 static int mapping_begin_pinned(struct mapping *map, struct pin *pin, MDB_txn **txn)
 {
+	const struct pin_page *page = map->page;
 	uint64_t since = 0;
 
 	for (unsigned spins = 0;; spins++) {
-		int lost = spins > SPINS ? mapping_try_page(map, pin, &since) : 0;
+		int lost = spins > SPINS ? mapping_wait_turn(map, &since) : 0;
 		if (lost)
 			return lost;
-		const struct pin_page *page = __atomic_load_n(&map->page, __ATOMIC_ACQUIRE);
 		uint64_t committed = __atomic_load_n(&page->committed, __ATOMIC_ACQUIRE);
 		if (__builtin_expect(pin_set(pin, committed ? committed : 1), 0)) {
 			lost = mapping_pin_again(map, pin);
@@ -486,7 +485,7 @@ static int mapping_begin_pinned(struct mapping *map, struct pin *pin, MDB_txn **
 		if (__builtin_expect(rc != 0, 0)) {
 			if (rc == MDB_MAP_RESIZED && began != committed && spins < SPINS)
 				continue; /* perhaps of a half-written meta page */
-			return rc;
+			return rc == MDB_MAP_RESIZED ? mapping_outdate(map) : rc;
 		}
 		uint64_t id = mdb_txn_id(*txn);
 		if (__builtin_expect(began <= id + 1 && id <= committed, 1))
@@ -496,8 +495,9 @@ static int mapping_begin_pinned(struct mapping *map, struct pin *pin, MDB_txn **
 			(published || __atomic_load_n(&map->unpublished, __ATOMIC_RELAXED) == id))
 			return 0;
 		mdb_txn_reset(*txn);
-		if (!published)
-			mapping_wait_published(map, id);
+		lost = published ? 0 : mapping_wait_published(map, id);
+		if (lost)
+			return lost;
 	}
 }
 
@@ -512,9 +512,8 @@ int mapping_pin(struct mapping *map, struct pin *pin)
 {
 	if (!map->pins)
 		return 0;
-	const struct pin_page *page = __atomic_load_n(&map->page, __ATOMIC_ACQUIRE);
-	uint64_t epoch = __atomic_load_n(&page->epoch, __ATOMIC_RELAXED);
+	uint64_t epoch = __atomic_load_n(&map->page->epoch, __ATOMIC_RELAXED);
 	return __builtin_expect(pin->file && pin->epoch == epoch, 1)
 		       ? 0
-		       : pins_take(map->pins, page, pin);
+		       : pins_take(map->pins, map->page, pin);
 }

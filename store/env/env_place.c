@@ -53,8 +53,6 @@ int mapping_find_address(struct mapping *map, MDB_txn *txn)
 	if (number > info.me_last_pgno)
 		return rc ? rc : MDB_CORRUPTED;
 	map->address = page - number * map->page_size;
-	if (map->random)
-		mapping_advise(map);
 	return 0;
 }
 

@@ -2,58 +2,11 @@
 #include "store/env/env_internal.h"
 
 #include <errno.h>
-#include <pthread.h>
 
 #include "common/check.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "common/failpoint.h"
-
-/* ---- the map's size ----------------------------------------------------- */
-
-/* Counts a transaction in: the map never moves under one. */
-static void mapping_enter(struct mapping *map)
-{
-	for (;;) {
-		/* Pairs with txn_adopt_size(): one of the two sees the other's store. */
-		(void)__atomic_add_fetch(&map->active, 1, __ATOMIC_SEQ_CST);
-		if (!__atomic_load_n(&map->resizing, __ATOMIC_SEQ_CST))
-			return;
-		(void)__atomic_sub_fetch(&map->active, 1, __ATOMIC_SEQ_CST);
-		(void)pthread_mutex_lock(mapping_lock());
-		(void)pthread_mutex_unlock(mapping_lock());
-	}
-}
-
-static void mapping_leave(struct mapping *map)
-{
-	(void)__atomic_sub_fetch(&map->active, 1, __ATOMIC_SEQ_CST);
-}
-
-/* Adopts the size of a writer's new map, if no transaction of this process runs. */
-static int txn_adopt_size(struct mapping *map, struct pin *pin)
-{
-	MDB_txn *txn = NULL;
-	int rc = EBUSY;
-
-	(void)pthread_mutex_lock(mapping_lock());
-	__atomic_store_n(&map->resizing, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&map->active, __ATOMIC_SEQ_CST) == 0)
-		rc = mdb_env_set_mapsize(map->mdb, 0);
-	if (rc == 0)
-		rc = mapping_begin_read(map, pin, &txn);
-	if (rc == 0)
-		rc = mapping_find_address(map, txn);
-	if (txn)
-		mdb_txn_abort(txn);
-	__atomic_store_n(&map->resizing, 0, __ATOMIC_SEQ_CST);
-	(void)pthread_mutex_unlock(mapping_lock());
-	if (rc == EBUSY)
-		return err_say(-EBUSY,
-			"the map of '%s' has grown: end all snapshots of this process first",
-			map->path);
-	return rc ? mapping_failed(map, rc, "growing the map of") : 0;
-}
 
 /* ---- beginning and ending ----------------------------------------------- */
 
@@ -76,18 +29,13 @@ static int txn_start_read(struct txn *txn)
 
 	if (r < 0)
 		return r;
-	for (bool adopted = false;; adopted = true) {
-		mapping_enter(map);
-		int rc = mapping_begin_read(map, &txn->pin, &txn->mdb);
-		if (__builtin_expect(rc == 0, 1))
-			break;
-		mapping_leave(map);
-		r = rc == MDB_MAP_RESIZED && !adopted ? txn_adopt_size(map, &txn->pin)
-						      : mapping_failed(map, rc, "reading");
-		if (r < 0) {
-			txn_unpin(txn);
-			return r;
-		}
+	int rc = __atomic_load_n(&map->is_outdated, __ATOMIC_RELAXED)
+			 ? MAPPING_REPLACED
+			 : mapping_begin_read(map, &txn->pin, &txn->mdb);
+	if (__builtin_expect(rc != 0, 0)) {
+		r = mapping_failed(map, rc, "reading");
+		txn_unpin(txn);
+		return r;
 	}
 	txn->is_running = true;
 	txn_begin_paths(txn);
@@ -108,17 +56,13 @@ static int txn_begin(struct env *env, bool is_write, struct txn **ret_txn)
 	if (is_write) {
 		err_ignore(mapping_advance(env->map, false),
 			"nothing is reused meanwhile, and env_clean_pins() reports it");
-		mapping_enter(env->map);
 		errno = 0; /* mapping_write_error() looks at it */
 		int rc = mdb_txn_begin(env->map->mdb, NULL, 0, &txn->mdb);
-		if (rc) {
-			mapping_leave(env->map);
+		if (rc)
 			return mapping_failed(env->map, rc, "writing");
-		}
 		int r = mapping_check_ours(env->map);
 		if (r < 0) { /* nothing is written on top of it */
 			mdb_txn_abort(txn->mdb);
-			mapping_leave(env->map);
 			return r;
 		}
 		txn->is_running = true;
@@ -158,8 +102,6 @@ void txn_abort(struct txn **txn)
 	txn_forget_cursors(*txn);
 	if ((*txn)->is_write && (*txn)->is_running && !mapping_is_forked((*txn)->map))
 		mapping_end_write((*txn)->map);
-	if ((*txn)->is_running)
-		mapping_leave((*txn)->map);
 	(*txn)->magic = 0;
 	free(*txn);
 	*txn = NULL;
@@ -202,7 +144,6 @@ void txn_reset(struct txn *txn)
 	txn_unpin(txn);
 	txn->is_running = false;
 	txn->roots_known = 0;
-	mapping_leave(txn->map);
 }
 
 int txn_renew(struct txn *txn)

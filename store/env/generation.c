@@ -441,6 +441,8 @@ int generation_check(const struct generation *gen, int directory_fd, bool publis
 			"in use: it is made when the daemon is started again",
 			name, gen->kind->what);
 	int r = published && is_there ? generation_current(directory_fd, &current) : FOUND;
+	if (is_there && env_is_outdated(gen->env))
+		return err_say(ERR_MOVED, "the %s must be opened again", gen->kind->what);
 	if (is_there && (!published || (r == FOUND && current == gen->number)))
 		return gen->is_writer ? generation_check_files(gen) : 0;
 	if (r < 0 && r != ERR_CORRUPT && r != -ENOENT)

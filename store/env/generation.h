@@ -82,8 +82,9 @@ uint32_t generation_number(const struct generation *gen);
 const uint8_t *generation_uuid(const struct generation *gen);
 /* Checks that an open generation is still in place; to be called once a second. A writer's STATE is
  * written again if it was removed or changed. Returns: 0; ERR_MOVED: its directory (a writer's
- * data.mdb also) was removed or replaced, or, if PUBLISHED, CURRENT does not name it. It compares
- * inodes, because another generation may have got the same number. */
+ * data.mdb also) was removed or replaced, or, if PUBLISHED, CURRENT does not name it, or it must be
+ * opened again (env_is_outdated()). It compares inodes, because another generation may have got the
+ * same number. */
 int generation_check(const struct generation *gen, int directory_fd, bool published);
 /* Returns: 0; ERR_CORRUPT if a daemon has noted damage in it; errors. */
 int generation_check_damage(const struct generation *gen);
