@@ -18,23 +18,34 @@
 #include "store/env/generation.h"
 #include "store/pins/pin_scan.h"
 
+/* Removes the files in the directory FD, but the one named KEEP; directories in it stay. Returns an
+ * errno: of the first file that can't be removed. */
+static int remove_files(int fd, const char *keep)
+{
+	AUTO_FD int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = copy < 0 ? NULL : fdopendir(copy);
+	int error = 0;
+
+	if (!directory)
+		return errno;
+	copy = -1; /* it is the DIR's now */
+	for (const struct dirent *entry; (entry = readdir(directory));)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+			strcmp(entry->d_name, keep) != 0 && unlinkat(fd, entry->d_name, 0) < 0 &&
+			errno != EISDIR && !error)
+			error = errno;
+	(void)closedir(directory);
+	return error;
+}
+
 /* Removes our files in the runtime directory FD. Living readers keep the directory and the ring: it
  * tells the next reflector of an older copy in the journal's place. */
 static void home_remove_files(int fd)
 {
 	pin_scan_remove_place(fd, HOME_PINS);
 	bool keeps_ring = faccessat(fd, HOME_PINS, F_OK, 0) == 0;
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	DIR *directory = copy >= 0 ? fdopendir(copy) : NULL;
 
-	if (!directory && copy >= 0)
-		(void)close(copy);
-	for (const struct dirent *entry; directory && (entry = readdir(directory));)
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-			!(keeps_ring && strcmp(entry->d_name, HOME_RING) == 0))
-			(void)unlinkat(fd, entry->d_name, 0); /* what can't be removed stays */
-	if (directory)
-		(void)closedir(directory);
+	(void)remove_files(fd, keeps_ring ? HOME_RING : ""); /* what can't be removed stays */
 }
 
 /* Removes the runtime directory PATH, open as FD, unless a daemon uses it. Takes the locks in one
@@ -78,20 +89,10 @@ void home_remove_runtime(struct home *home)
 static int remove_directory(int parent_fd, const char *name)
 {
 	AUTO_FD int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	AUTO_FD int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	DIR *directory = copy < 0 ? NULL : fdopendir(copy);
-	int error = 0;
-
 	if (fd < 0 && errno == ENOENT)
 		return 0;
-	if (!directory)
-		return err_set(-errno, "'%s'", name);
-	copy = -1; /* it is the DIR's now */
-	for (const struct dirent *entry; (entry = readdir(directory));)
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-			unlinkat(fd, entry->d_name, 0) < 0 && errno != EISDIR && !error)
-			error = errno;
-	(void)closedir(directory);
+	int error = fd < 0 ? errno : remove_files(fd, "");
+
 	if (error)
 		return err_set(-error, "removing the files in '%s'", name);
 	if (unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno != ENOTEMPTY)
