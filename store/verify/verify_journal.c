@@ -265,22 +265,13 @@ static int verify_heads(struct verify *v, const struct verify_feed *feed)
 
 		v->report.heads++;
 		r = journal_get(v->journal, v->journal_txn, head.seq, &record);
-		if (r == ERR_CORRUPT) {
-			err_ignore(r, "it is counted as a fault");
-			verify_fault(v,
-				"journal: the head of '%.*s' names version %" PRIu64
-				", which is damaged",
-				BYTES_ARG(key), head.seq);
-			r = 0;
-			continue;
-		}
 		if (!version || r != FOUND) {
 			err_ignore(r < 0 ? r : 0, "it is counted as a fault");
-			r = 0;
 			verify_fault(v,
 				"journal: the head of '%.*s' names version %" PRIu64
-				", which is missing",
-				BYTES_ARG(key), head.seq);
+				", which is %s",
+				BYTES_ARG(key), head.seq, r == ERR_CORRUPT ? "damaged" : "missing");
+			r = 0;
 			continue;
 		}
 		if (record.feed != feed->id || !bytes_equal(record.key, key))
