@@ -67,17 +67,20 @@ def test_run_without_a_right_ends_and_says_which(live, lacks, says):
 
 
 @root
-@pytest.mark.parametrize("part", ["reflector.lock", "processor.owner", "runtime", "journal/CURRENT"])
-def test_what_root_left_in_the_store_of_a_user_is_named_at_once(live, part):
+def test_what_root_left_in_the_store_of_a_user_is_named_at_once(live):
     """`kinf run` used to wait for the end of a stopped daemon, or its daemons ended without a hint."""
     assert live.supervisor.stop() == 0
     for path in (live.path, *live.path.rglob("*")):
         os.chown(path, 65534, 65534)
-    os.chown(live.path / part, 0, 0)
-    began = time.monotonic()
-    result = as_nobody(live, program("kinf"), "run", "--config", live.config, "--runtime-dir", live.runtime)
-    assert result.status == 78 and f"user 65534 may not use '{live.path}/{part}' of its store" in result.stderr, result
-    assert f"sudo chown -R 65534 {live.path}" in result.stderr and time.monotonic() - began < 5, result
+    for part in ("making.lock", "id", "reflector.lock", "processor.owner", "runtime", "journal", "cursors", "journal/CURRENT"):
+        path = live.path / part
+        os.chown(path, 0, 0)
+        path.chmod(path.stat().st_mode & 0o700)
+        began = time.monotonic()
+        result = as_nobody(live, program("kinf"), "run", "--config", live.config, "--runtime-dir", live.runtime)
+        assert result.status == 78 and f"user 65534 may not use '{path}' of its store" in result.stderr, result
+        assert f"sudo chown -R 65534 {live.path}" in result.stderr and time.monotonic() - began < 5, result
+        os.chown(path, 65534, 65534)
 
 
 @root

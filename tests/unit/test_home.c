@@ -359,21 +359,3 @@ Test(home, group_may_read_and_leave_cursors)
 	cr_assert_eq(home_open(scratch_path("shared"), &options, &home), 0);
 	cr_assert_eq(home_file_mode(home), 0640);
 }
-
-/* Daemons ended with "the id file is damaged" at each start. */
-Test(home, a_damaged_id_is_written_again)
-{
-	struct home_options options = {.create = true, .runtime_dir = scratch()};
-	struct home *home = open_home(true);
-
-	home_close(&home);
-	scratch_write(scratch_path("a/b/store/id"), "kinf-store 1 0123456789abcde!\n");
-	cr_assert_eq(home_open(scratch_path("a/b/store"), &(struct home_options){0}, &home),
-		ERR_CORRUPT);
-	home = open_home(true);
-	cr_assert_eq(strlen(home_id(home)), 16);
-	home_close(&home);
-	scratch_write(scratch_path("a/b/store/id"), "kinf-store 2 0123456789abcdef\n");
-	cr_assert_eq(home_open(scratch_path("a/b/store"), &options, &home), ERR_FORMAT,
-		"another version's");
-}

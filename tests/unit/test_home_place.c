@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directories accepted and refused for a new store. */
 #include <dirent.h>
-#include <ftw.h>
 #include <grp.h>
 
 #include "tests/unit/home_rig.h"
@@ -248,34 +247,6 @@ Test(home_place, a_store_or_copy_with_other_files_is_used)
 
 #define OTHER 65534
 
-/* Root's daemons used to make files unreadable to the user, and the store was lost to the user.
- * Another user's store can be made only with the right to give a directory away. */
-Test(home_place, another_users_store_is_left_as_it_is)
-{
-	struct home *home = open_home(true);
-	const char *empty = make_place("empty", ""), *store = scratch_path("a/b/store");
-
-	home_close(&home);
-	if (geteuid() != 0)
-		return;
-	cr_assert_eq(chown(empty, OTHER, OTHER) | chown(store, OTHER, OTHER), 0);
-	expect_refusal(empty, "belongs to user nobody, and a store to the user of its daemons, "
-			      "which is 0 here: start as that user (sudo -u nobody)");
-	expect_refusal(store, "give it to this one (chown -R 0 /");
-	cr_assert_eq(chown(store, 54321, OTHER), 0);
-	expect_refusal(store, "start as that user (sudo -u \"#54321\")");
-	cr_assert_eq(chown(store, 0, 0), 0);
-	cr_assert_eq(start_in(store), 0);
-}
-
-static int give_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return lchown(path, OTHER, OTHER);
-}
-
 /* Reads the error told to the store's own user (not root); "" if the store opens. */
 static void start_as_other(const char *store, char *said, size_t size)
 {
@@ -300,42 +271,6 @@ static void start_as_other(const char *store, char *said, size_t size)
 	(void)close(pipes[0]);
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_assert_eq(status, 0);
-}
-
-/* Daemons used to say "the reflector runs", asked to make the runtime directory '', or named
- * neither file nor remedy. */
-Test(home_place, what_root_left_in_a_users_store_is_named)
-{
-	static const char *const parts[] = {
-		"making.lock", "id", "runtime", "journal", "cursors", "journal/CURRENT"};
-	struct home *home = open_home(true);
-	char path[600], said[2048], says[700];
-
-	(void)snprintf(path, sizeof(path), "%s", home_runtime(home));
-	home_close(&home);
-	if (geteuid() != 0)
-		return;
-	const char *store = scratch_path("a/b/store");
-	scratch_write(scratch_path("a/b/store/journal/CURRENT"), "gen-1\n");
-	cr_assert_eq(chmod(scratch(), 0777), 0);
-	cr_assert_eq(nftw(path, give_one, 16, FTW_PHYS), 0);
-	cr_assert_eq(nftw(store, give_one, 16, FTW_PHYS), 0);
-	start_as_other(store, said, sizeof(said));
-	cr_assert_str_empty(said);
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		struct stat st;
-
-		(void)snprintf(path, sizeof(path), "%s/%s", store, parts[i]);
-		cr_assert(stat(path, &st) == 0 && chown(path, 0, 0) == 0 &&
-				  chmod(path, st.st_mode & 0700) == 0,
-			"%s", path);
-		(void)snprintf(says, sizeof(says),
-			"user %d may not use '%s' of its store: sudo chown -R %d /", OTHER, path,
-			OTHER);
-		start_as_other(store, said, sizeof(said));
-		cr_assert(strstr(said, says), "%s: %s", parts[i], said);
-		cr_assert_eq(chown(path, OTHER, OTHER), 0);
-	}
 }
 
 /* A volume of its own for a service's user: its directory was given to the user, and lost+found is
