@@ -329,20 +329,14 @@ static int registry_take(
 	if (!exists && (errno != ENOENT || options->mode != ENV_WRITE))
 		return err_set(-errno, "opening '%s'", path);
 	struct mapping *map = exists ? registry.mappings : NULL;
+	/* One read as a copy until now stays without pins. */
 	while (map && (map->device != st.st_dev || map->inode != st.st_ino ||
 			      map->forks != forks_count() ||
-			      __atomic_load_n(&map->is_outdated, __ATOMIC_RELAXED)))
+			      __atomic_load_n(&map->is_outdated, __ATOMIC_RELAXED) ||
+			      (options->mode == ENV_READ && map->mode == ENV_COPY)))
 		map = map->next;
 	if (map) {
 		REQUIRE(map->n_databases == options->n_databases);
-		if (options->mode == ENV_READ && map->mode == ENV_COPY) {
-			/* Read as a copy until now. A running transaction stays without a pin, as
-			 * its end reports. */
-			int r = mapping_watch(map, options->places);
-			if (r < 0)
-				return r;
-			map->mode = ENV_READ;
-		}
 		if (options->mode == ENV_WRITE && (map->mode != ENV_WRITE || map->has_writer))
 			return err_say(
 				ERR_LOCKED, "'%s' is open in this process already", map->path);

@@ -373,13 +373,8 @@ int mapping_watch(struct mapping *map, const struct pin_places *places)
 			"'%s' can't be read while its file '" PIN_PAGE_FILE
 			"' is missing or is that of another copy: start its daemons, which make it",
 			map->path);
-	struct pins *pins = NULL;
 	r = mapping_remember_places(map, places);
-	if (r == 0)
-		r = pins_open(map->path, st.st_ino, places, &pins);
-	if (r == 0) /* other threads may be reading it as a copy */
-		__atomic_store_n(&map->pins, pins, __ATOMIC_RELEASE);
-	return r;
+	return r < 0 ? r : pins_open(map->path, st.st_ino, places, &map->pins);
 }
 
 void mapping_watch_end(struct mapping *map)
