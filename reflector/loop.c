@@ -174,20 +174,16 @@ static int loop_beat(struct loop *loop)
 	return r < 0 ? r : journal_check(loop->journal, loop->home);
 }
 
-/* Returns true if a turn without an event gets on with the copy of the journal. */
-static bool loop_copies(const struct loop *loop)
-{
-	const struct compaction *c = &loop->compaction;
-
-	return c->copy && !loop->held_ns && !(c->is_complete && feeds_is_checking(loop->feeds));
-}
-
 static int loop_timeout_ms(const struct loop *loop)
 {
+	const struct compaction *c = &loop->compaction;
 	uint64_t now = proc_monotonic_ns(), until = loop->beat_ns,
 		 gathers = recorder_gathers_until(loop->recorder);
+	/* A turn without an event gets on with the copy of the journal. */
+	bool copies =
+		c->copy && !loop->held_ns && !(c->is_complete && feeds_is_checking(loop->feeds));
 
-	if (loop->work_left || loop->trimming.running || loop_copies(loop))
+	if (loop->work_left || loop->trimming.running || copies)
 		return 0;
 	if (!loop->held_ns && cluster_until(loop->cluster) < until)
 		until = cluster_until(loop->cluster);

@@ -64,19 +64,6 @@ static int run(struct daemon *daemon)
 	return status;
 }
 
-/* Puts the place of the context before the sentence of R, or that of the kubeconfig if this is no
- * good without the context either. Returns R. */
-static int check_blame(const struct config *config, int r)
-{
-	CLEANUP(kubeconfig_free) struct kubeconfig *other = NULL;
-	struct err_kept kept;
-
-	err_keep(&kept);
-	bool context = config->context && kubeconfig_load(config->kubeconfig, NULL, &other) == 0;
-	err_restore(&kept);
-	return config_blame(config, context ? "cluster.context" : "cluster.kubeconfig", r);
-}
-
 /* Puts the directory PATH before the sentence of R. Returns R. */
 static int check_directory(int r, const char *what, const char *path)
 {
@@ -88,8 +75,9 @@ static int check_directory(int r, const char *what, const char *path)
  * unnamed kubeconfig may be missing: it may be on another machine. */
 static int check(const struct config *config)
 {
-	CLEANUP(kubeconfig_free) struct kubeconfig *kubeconfig = NULL;
+	CLEANUP(kubeconfig_free) struct kubeconfig *kubeconfig = NULL, *other = NULL;
 	CLEANUP(http_free) struct http *http = NULL;
+	struct err_kept kept;
 	int r = config->group ? home_check_group(config->group) : 0;
 
 	if (r < 0)
@@ -114,7 +102,13 @@ static int check(const struct config *config)
 	}
 	if (r == 0)
 		r = http_new(kubeconfig, &http);
-	return r < 0 ? check_blame(config, r) : 0;
+	if (r >= 0)
+		return 0;
+	/* The context is to blame if the kubeconfig is good without it. */
+	err_keep(&kept);
+	bool context = config->context && kubeconfig_load(config->kubeconfig, NULL, &other) == 0;
+	err_restore(&kept);
+	return config_blame(config, context ? "cluster.context" : "cluster.kubeconfig", r);
 }
 
 static struct {

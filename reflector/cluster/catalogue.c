@@ -78,18 +78,6 @@ static bool catalogue_has_verb(const struct value *map, const char *wanted)
 	return false;
 }
 
-/* Servers before 1.27, and some aggregated ones, give no singular: clients make one of the kind. */
-static void catalogue_read_singular(struct bytes text, struct catalogue_entry *entry)
-{
-	const char *kind = entry->resource.kind;
-
-	(void)catalogue_copy_name(text, entry->singular, sizeof(entry->singular));
-	if (*entry->singular)
-		return;
-	for (size_t i = 0; i <= strlen(kind); i++)
-		entry->singular[i] = (char)tolower((unsigned char)kind[i]);
-}
-
 void catalogue_read_words(const struct value *map, const char *key, char *room, size_t size)
 {
 	struct value_iter iter;
@@ -138,7 +126,12 @@ static int catalogue_read_resource(struct catalogue *catalogue, const struct val
 		!catalogue_copy_name(
 			bytes_str(place->version), resource->version, sizeof(resource->version)))
 		return 0;
-	catalogue_read_singular(catalogue_text(item, shape->singular), &entry);
+	(void)catalogue_copy_name(
+		catalogue_text(item, shape->singular), entry.singular, sizeof(entry.singular));
+	/* Some servers (all before 1.27) give none: clients make one of the kind. */
+	if (!*entry.singular)
+		for (size_t i = 0; resource->kind[i]; i++)
+			entry.singular[i] = (char)tolower((unsigned char)resource->kind[i]);
 	(void)snprintf(resource->list_kind, sizeof(resource->list_kind), "%sList", resource->kind);
 	if (shape->aggregated)
 		resource->namespaced =

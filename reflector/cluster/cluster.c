@@ -73,26 +73,18 @@ static void cluster_fail(struct cluster *cluster, int result)
 	cluster->next_ns = proc_monotonic_ns() + pace_jitter(cluster->pause_ns);
 }
 
-/* Reads the journal's identity in an open transaction. */
-static int cluster_read_meta(struct cluster *cluster, struct journal_meta *ret_meta)
-{
-	struct journal *journal = recorder_journal(cluster->recorder);
-	int r = recorder_begin(cluster->recorder);
-
-	if (r >= 0)
-		r = journal_meta(journal, journal_txn(journal), ret_meta);
-	return r < 0 ? recorder_fail(cluster->recorder, r) : 0;
-}
-
 /* ---- asking ------------------------------------------------------------- */
 
 static int cluster_check_identity(struct cluster *cluster, const char *text)
 {
+	struct journal *journal = recorder_journal(cluster->recorder);
 	struct journal_meta meta;
-	int r = cluster_read_meta(cluster, &meta);
+	int r = recorder_begin(cluster->recorder);
 
+	if (r >= 0)
+		r = journal_meta(journal, journal_txn(journal), &meta);
 	if (r < 0)
-		return r;
+		return recorder_fail(cluster->recorder, r);
 	if (!identity_is_other(meta.cluster, text))
 		return cluster_accept(cluster, meta.cluster, text);
 	LOG(cluster_replaced, .was = meta.cluster, .is = text);

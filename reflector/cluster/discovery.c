@@ -152,26 +152,12 @@ static int discovery_start_place(void *arg, const struct catalogue_place *place)
 	return part_start(discovery, path, place);
 }
 
-static void part_keep(struct discovery_part *part, const struct fetch_answer *answer)
-{
-	struct discovery *discovery = part->discovery;
-	struct buf *kept = &discovery->kept[part->group_at];
-	char *etag = discovery->kept_etags[part->group_at];
-
-	if (!discovery->keep)
-		return;
-	buf_reset(kept);
-	buf_bytes_put(kept, answer->body);
-	(void)snprintf(etag, HTTP_ETAG_SIZE, "%s", answer->etag);
-	if (buf_error(kept) < 0)
-		buf_release(kept); /* the document before it stays in the store */
-}
-
 /* Reads the answer to /api or /apis: all resources, or without aggregated discovery only the
  * groups. */
 static int part_read_root(struct discovery_part *part, const struct fetch_answer *answer)
 {
 	struct discovery *discovery = part->discovery;
+	struct buf *kept = &discovery->kept[part->group_at];
 	bool core = part->group_at == 0;
 	struct status why;
 	int r = answer->result;
@@ -193,7 +179,14 @@ static int part_read_root(struct discovery_part *part, const struct fetch_answer
 	if (r < 0)
 		return err_add(r, "discovery: %s", core ? "/api" : "/apis");
 	if (strstr(answer->content_type, "as=APIGroupDiscoveryList")) {
-		part_keep(part, answer);
+		if (discovery->keep) {
+			buf_reset(kept);
+			buf_bytes_put(kept, answer->body);
+			(void)snprintf(discovery->kept_etags[part->group_at], HTTP_ETAG_SIZE, "%s",
+				answer->etag);
+			if (buf_error(kept) < 0)
+				buf_release(kept); /* the document before it stays in the store */
+		}
 		memcpy(discovery->filling_etags[part->group_at], answer->etag,
 			strnlen(answer->etag, sizeof(discovery->etags[0]) - 1));
 		return catalogue_add_aggregated(

@@ -175,15 +175,6 @@ static void feeds_give_turns(struct feeds *feeds, uint64_t now)
 	}
 }
 
-/* Returns whether a list may begin now. */
-static bool feeds_may_list(const struct feeds *feeds)
-{
-	struct list_turns t;
-
-	feeds_count_turns(feeds, proc_monotonic_ns(), &t);
-	return t.busy < feeds->shared.policy.list_concurrency;
-}
-
 /* ---- turns of the loop -------------------------------------------------- */
 
 /* Starts one consistency check at a time, of the first feed due. */
@@ -402,6 +393,7 @@ static const struct feed_definition *relist_find(const struct feeds *feeds, cons
 /* Lists the feed of W again, or asks discovery for it. Returns the obstacle, NULL: none. */
 static const char *relist_one(struct feeds *feeds, struct configured_feed *w)
 {
+	struct list_turns t;
 	if (!w->session) {
 		resolve_at(feeds, w, 0);
 		return w->pending.feed ? w->pending.error
@@ -410,7 +402,8 @@ static const char *relist_one(struct feeds *feeds, struct configured_feed *w)
 	session_on(w->session, FEED_ON_RELIST);
 	if (!feeds->started)
 		return "this run of the reflector has not heard from the API server yet";
-	if (session_is_queued(w->session) && !feeds_may_list(feeds))
+	feeds_count_turns(feeds, proc_monotonic_ns(), &t);
+	if (session_is_queued(w->session) && t.busy >= feeds->shared.policy.list_concurrency)
 		return "as many feeds as may at once are being listed";
 	return session_obstacle(w->session);
 }

@@ -116,16 +116,6 @@ static int list_take_rest(struct list *list, uint8_t c)
 	return 0;
 }
 
-/* Ends an object of a file: one without items is an item, a list comes after its items. */
-static int list_take_object(struct list *list)
-{
-	int r = buf_error(&list->rest);
-
-	if (r == 0)
-		r = list->options.item_fn(list->options.arg, buf_bytes(&list->rest), false);
-	return r;
-}
-
 /* Begins the next document of a file. */
 static int list_begin(struct list *list, uint8_t c)
 {
@@ -157,9 +147,13 @@ static int list_take_byte(struct list *list, uint8_t c, size_t *ret_used)
 	case REST:
 		r = list_take_rest(list, c);
 		*ret_used = r != AGAIN;
-		return r == 0 && list->place == AFTER && list->options.is_file
-			       ? list_take_object(list)
-			       : r;
+		if (r != 0 || list->place != AFTER || !list->options.is_file)
+			return r;
+		/* A file's object without items is an item; a list comes after its items. */
+		r = buf_error(&list->rest);
+		return r < 0 ? r
+			     : list->options.item_fn(
+				       list->options.arg, buf_bytes(&list->rest), false);
 	case AFTER_ITEM:
 		if (c != ',' && c != ']')
 			return err_say(ERR_PROTOCOL, "no comma between items");
@@ -274,23 +268,12 @@ static int list_take_text(
 	return 0;
 }
 
-static int64_t list_read_count(struct bytes metadata)
-{
-	struct bytes value;
-	uint64_t count;
-
-	if (scan_find(metadata, "remainingItemCount", &value) != FOUND)
-		return -1;
-	int r = decimal_parse(value, INT64_MAX, &count);
-	err_ignore(r, "it is for the progress on a terminal");
-	return r < 0 ? -1 : (int64_t)count;
-}
-
 int list_end(struct list *list, struct list_page *ret_page)
 {
 	struct bytes rest = buf_bytes(&list->rest), metadata = BYTES_LIT("{}");
 	struct bytes kind = BYTES_NONE, rv = BYTES_NONE, continue_ = BYTES_NONE, key, value;
 	struct list_page page = {.remaining = -1, .items = list->items};
+	uint64_t count;
 
 	CHECK_OBJ(list, LIST_MAGIC);
 	bool ended = list->place == AFTER || (list->options.is_file && list->place == BEFORE);
@@ -315,7 +298,12 @@ int list_end(struct list *list, struct list_page *ret_page)
 		r = list_find_text(metadata, "continue", &continue_);
 	if (r < 0)
 		return err_add(r, "list");
-	page.remaining = list_read_count(metadata);
+	if (scan_find(metadata, "remainingItemCount", &value) == FOUND) {
+		r = decimal_parse(value, INT64_MAX, &count);
+		if (r == 0)
+			page.remaining = (int64_t)count;
+		err_ignore(r, "it is for the progress on a terminal");
+	}
 	r = list_take_text(list, kind, "kind", &page.kind);
 	if (r == 0)
 		r = list_take_text(list, rv, "metadata.resourceVersion", &page.rv);

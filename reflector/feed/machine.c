@@ -148,25 +148,20 @@ static void machine_request(struct feed_machine *m, const struct feed_input *in,
 	m->action.timeout_s = (uint32_t)machine_spread(least_s, in->random);
 }
 
-/* etcd deletes all objects of an expired lease, hundreds of Events, at one RV. A watch that was cut
- * among them has to begin before it: the known ones are replays. */
-static void machine_step_back(struct feed_machine *m)
+static void machine_watch(struct feed_machine *m, const struct feed_input *in)
 {
 	uint64_t rv;
 
+	buf_reset(&m->shown);
+	machine_request(m, in, FEED_AT_WATCHING, FEED_DO_WATCH);
+	m->action.rv = buf_cstr(&m->rv);
+	/* etcd deletes all objects of an expired lease, hundreds of Events, at one RV. A watch that
+	 * was cut among them has to begin before it: the known ones are replays. */
 	if (!m->deletion || decimal_parse(buf_bytes(&m->rv), UINT64_MAX, &rv) < 0 || rv < 2)
 		return;
 	(void)snprintf(m->before, sizeof(m->before), "%" PRIu64, rv - 1);
 	if (machine_set_text(&m->shown, bytes_str(m->before)))
 		m->action.rv = m->before;
-}
-
-static void machine_watch(struct feed_machine *m, const struct feed_input *in)
-{
-	buf_reset(&m->shown);
-	machine_request(m, in, FEED_AT_WATCHING, FEED_DO_WATCH);
-	m->action.rv = buf_cstr(&m->rv);
-	machine_step_back(m);
 }
 
 /* Opens the watch again: at once, unless many other feeds do so in the same second. */

@@ -175,18 +175,6 @@ void session_plan_renewal(struct session *session, uint64_t now_ns)
 	session->renew_ns = now_ns + least + now_ns % (least / 2);
 }
 
-/* If the newest state is the journal's, the journal has the state of the list's RV as well.
- * Otherwise the watch's next events move the RV on. */
-static void session_on_renewed(struct session *session, const struct consistency_result *result)
-{
-	session->renewing = false;
-	session_plan_renewal(session, proc_monotonic_ns());
-	session_touch(session);
-	if (result->outcome == CONSISTENCY_SAME &&
-		session_move_on(session, bytes_str(result->rv), bytes_str(result->list_rv)))
-		record_contact(&session->record, &result->at);
-}
-
 static void session_on_checked(void *arg, const struct consistency_result *result)
 {
 	struct session *session = arg;
@@ -195,7 +183,14 @@ static void session_on_checked(void *arg, const struct consistency_result *resul
 	CHECK_OBJ(session, SESSION_MAGIC);
 	session->check = NULL;
 	if (session->renewing) {
-		session_on_renewed(session, result);
+		session->renewing = false;
+		session_plan_renewal(session, proc_monotonic_ns());
+		session_touch(session);
+		/* If the newest state is the journal's, the journal has the state of the list's RV
+		 * as well. Otherwise the watch's next events move the RV on. */
+		if (result->outcome == CONSISTENCY_SAME &&
+			session_move_on(session, bytes_str(result->rv), bytes_str(result->list_rv)))
+			record_contact(&session->record, &result->at);
 		return;
 	}
 	session_plan_check(session);

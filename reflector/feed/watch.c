@@ -197,20 +197,9 @@ static int watch_take_object(
 	return r < 0 ? r : buf_error(&watch->frame);
 }
 
-/* Keeps the object until the next piece. */
-static int watch_keep_object(struct watch_stream *watch)
-{
-	struct buf *partial = &watch->cutter.partial;
-
-	if (!watch->has_object || partial->size)
-		return 0;
-	buf_bytes_put(partial, watch->object);
-	watch->object = buf_bytes(partial);
-	return buf_error(partial);
-}
-
 int watch_feed(struct watch_stream *watch, const void *data, size_t size)
 {
+	struct buf *partial = &watch->cutter.partial;
 	const uint8_t *p = data;
 
 	CHECK_OBJ(watch, WATCH_MAGIC);
@@ -232,5 +221,9 @@ int watch_feed(struct watch_stream *watch, const void *data, size_t size)
 	}
 	watch->used = size;
 	watch->offset += size;
-	return watch_keep_object(watch);
+	if (!watch->has_object || partial->size)
+		return 0;
+	buf_bytes_put(partial, watch->object); /* until the next piece */
+	watch->object = buf_bytes(partial);
+	return buf_error(partial);
 }

@@ -166,43 +166,29 @@ static int import_end_lists(struct import *import, const char *source)
 
 /* ---- sources ------------------------------------------------------------ */
 
-/* Dates what SOURCE has by its last change, but not before the source before it. */
-static void import_set_time(struct import *import, const char *source)
-{
-	uint64_t now = proc_realtime_ns(), time = now;
-	struct stat st;
-
-	if (strcmp(source, "-") != 0 && stat(source, &st) == 0 && st.st_mtim.tv_sec > 0)
-		time = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
-	if (time > now)
-		time = now;
-	if (time > import->time_ns)
-		import->time_ns = time;
-}
-
-/* Returns true if this source has a list, maybe an empty one. */
-static bool import_has_list(const struct import *import)
-{
-	size_t i = 0;
-
-	while (i < import->n_feeds && !import->feeds[i].open)
-		i++;
-	return i < import->n_feeds;
-}
-
 static int import_source(struct import *import, const char *source)
 {
 	const struct source_options options = {
 		.file = import_file, .skipped = import_skip_file, .arg = import};
 	uint64_t objects = import->objects, stored = import->stored, named = import->named;
 	uint64_t events = import->events;
+	uint64_t now = proc_realtime_ns(), time = now;
+	bool has_list = false; /* maybe an empty one */
+	struct stat st;
 
 	import->incomplete = false;
 	import->n_skipped = 0;
-	import_set_time(import, source);
+	/* A source is dated by its last change, but not before the source before it. */
+	if (strcmp(source, "-") != 0 && stat(source, &st) == 0 && st.st_mtim.tv_sec > 0)
+		time = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+	if (time > now)
+		time = now;
+	if (time > import->time_ns)
+		import->time_ns = time;
 	int r = source_walk(source, &options);
-	if (r == 0 && import->objects == objects && import->named == named &&
-		!import_has_list(import))
+	for (size_t i = 0; i < import->n_feeds; i++)
+		has_list |= import->feeds[i].open;
+	if (r == 0 && import->objects == objects && import->named == named && !has_list)
 		r = err_say(ERR_PROTOCOL,
 			import->events > events
 				? "there is no object in it: it is an audit log, and only "

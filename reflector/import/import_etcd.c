@@ -39,64 +39,26 @@ struct etcd_walk {
 #define ROW_VALUE    5
 #define TYPE_KIND    2 /* of metav1.TypeMeta */
 
-static bool etcd_read_value(struct bytes row, struct etcd_value *ret_value)
-{
-	*ret_value = (struct etcd_value){
-		.key = BYTES_NONE, .revision = protobuf_number(row, ROW_REVISION)};
-	if (!protobuf_field(row, ROW_VALUE, &ret_value->value))
-		ret_value->value = BYTES_NONE; /* a deleted key has none */
-	return protobuf_field(row, ROW_KEY, &ret_value->key) && ret_value->key.size > 0;
-}
-
 /* ---- what can't be read -------------------------------------------------- */
-
-/* Writes the kind of VALUE, a runtime.Unknown after "k8s" and a NUL, or why there is none. */
-static void etcd_kind(struct bytes value, char kind[KIND_NAME])
-{
-	struct bytes type, raw, text;
-
-	(void)snprintf(kind, KIND_NAME, "%s",
-		bytes_starts(value, BYTES_LIT("k8s:enc:")) ? "(encrypted)" : "(no object)");
-	if (protobuf_object(value, &type, &raw) && protobuf_field(type, TYPE_KIND, &text))
-		(void)snprintf(kind, KIND_NAME, "%.*s", BYTES_ARG(text));
-}
 
 static void etcd_count(struct etcd_walk *walk, struct bytes value)
 {
 	char kind[KIND_NAME], item[KIND_NAME + 2];
+	struct bytes type, raw, text;
 	size_t n = strlen(walk->kinds);
 
 	walk->left_out++;
-	etcd_kind(value, kind);
+	(void)snprintf(kind, sizeof(kind), "%s",
+		bytes_starts(value, BYTES_LIT("k8s:enc:")) ? "(encrypted)" : "(no object)");
+	/* An object is a runtime.Unknown after "k8s" and a NUL. */
+	if (protobuf_object(value, &type, &raw) && protobuf_field(type, TYPE_KIND, &text))
+		(void)snprintf(kind, sizeof(kind), "%.*s", BYTES_ARG(text));
 	(void)snprintf(item, sizeof(item), " %s,", kind);
 	if (!strstr(walk->kinds, item) && n + strlen(item) < sizeof(walk->kinds))
 		(void)snprintf(walk->kinds + n, sizeof(walk->kinds) - n, "%s", item);
 }
 
-static void etcd_report(struct etcd_walk *walk)
-{
-	if (walk->left_out)
-		import_skip(walk->import, walk->import->file->name, 0, "",
-			err_say(ERR_UNSUPPORTED,
-				"built-in kinds of etcd are protobuf, which can't be read yet: "
-				"%" PRIu64 " versions are left out (%.*s)",
-				walk->left_out, (int)strlen(walk->kinds) - 2, walk->kinds + 1));
-}
-
 /* ---- objects ------------------------------------------------------------- */
-
-/* Writes BODY with the revision as its resourceVersion, which etcd does not keep. */
-static int etcd_stamp(struct import *import, struct bytes body, uint64_t revision)
-{
-	static const char *const keys[] = {"metadata", "resourceVersion", NULL};
-	struct value root;
-	char text[24];
-	int r = value_read(body, &root);
-
-	(void)snprintf(text, sizeof(text), "%" PRIu64, revision);
-	buf_reset(&import->annotated);
-	return r < 0 ? r : import_set(&root, keys, bytes_str(text), &import->annotated);
-}
 
 /* Deletes the object of the key PATH, .../GROUP/PLURAL/[NAMESPACE/]NAME, if its kind is known. */
 static int etcd_delete(struct import *import, const char *path)
@@ -135,13 +97,20 @@ static void etcd_take_plural(struct import *import, const char *path)
 
 static int etcd_object(struct etcd_walk *walk, const struct etcd_value *value)
 {
+	static const char *const keys[] = {"metadata", "resourceVersion", NULL};
 	struct import *import = walk->import;
 	uint64_t stored = import->stored;
+	struct value root;
+	char rv[24];
 
 	buf_reset(&import->body);
+	buf_reset(&import->annotated);
 	int r = json_parse(import->parser, value->value, NULL, &import->body);
 	if (r == 0)
-		r = etcd_stamp(import, buf_bytes(&import->body), value->revision);
+		r = value_read(buf_bytes(&import->body), &root);
+	(void)snprintf(rv, sizeof(rv), "%" PRIu64, value->revision); /* etcd keeps no RV */
+	if (r == 0)
+		r = import_set(&root, keys, bytes_str(rv), &import->annotated);
 	if (r == 0) {
 		r = import_object(import, buf_bytes(&import->annotated), BYTES_NONE, BYTES_NONE);
 		if (import->stored > stored)
@@ -158,12 +127,15 @@ static int etcd_object(struct etcd_walk *walk, const struct etcd_value *value)
 static int etcd_row(void *arg, struct bytes key, struct bytes row)
 {
 	struct etcd_walk *walk = arg;
-	struct etcd_value value;
+	struct etcd_value value = {.revision = protobuf_number(row, ROW_REVISION)};
 	bool gone =
 		key.size == REVISION + 1 && ((const uint8_t *)key.data)[REVISION] == IS_TOMBSTONE;
 
-	if ((key.size != REVISION && !gone) || !etcd_read_value(row, &value))
+	if ((key.size != REVISION && !gone) || !protobuf_field(row, ROW_KEY, &value.key) ||
+		!value.key.size)
 		return err_say(ERR_CORRUPT, "it has a row that is no revision of etcd");
+	if (!protobuf_field(row, ROW_VALUE, &value.value))
+		value.value = BYTES_NONE; /* a deleted key has none */
 	(void)snprintf(walk->path, sizeof(walk->path), "%.*s", BYTES_ARG(value.key));
 	if (gone)
 		return etcd_delete(walk->import, walk->path);
@@ -191,6 +163,11 @@ int import_etcd(struct import *import, const struct source_file *file)
 	int r = bolt_walk(*file->fd, ETCD_BUCKET, etcd_row, &walk);
 	import->change = IMPORT_LISTED;
 	import->file = file;
-	etcd_report(&walk);
+	if (walk.left_out)
+		import_skip(import, file->name, 0, "",
+			err_say(ERR_UNSUPPORTED,
+				"built-in kinds of etcd are protobuf, which can't be read yet: "
+				"%" PRIu64 " versions are left out (%.*s)",
+				walk.left_out, (int)strlen(walk.kinds) - 2, walk.kinds + 1));
 	return r;
 }

@@ -25,15 +25,6 @@ static const struct import_builtin {
 #undef RESOURCE
 };
 
-static void feeds_set_builtin(const struct import_builtin *b, struct import_kind *kind)
-{
-	(void)snprintf(kind->plural, sizeof(kind->plural), "%s", b->plural);
-	(void)snprintf(kind->short_names, sizeof(kind->short_names), "%s%s", b->short_names,
-		*b->short_names ? " " : "");
-	kind->namespaced = b->scope == NAMESPACED;
-	kind->scope_is_known = true;
-}
-
 /* ---- names of files ----------------------------------------------------- */
 
 /* Returns true if the first SIZE bytes of NAME, hyphens left out, mean B: "network-policy",
@@ -131,12 +122,18 @@ static void feeds_resolve(const char *path, struct import_kind *kind)
 	for (size_t i = 0; kind->kind[i]; i++)
 		kind->singular[i] = (char)tolower((unsigned char)kind->kind[i]);
 	(void)snprintf(kind->list_kind, sizeof(kind->list_kind), "%sList", kind->kind);
-	for (size_t i = 0; i < ARRAY_SIZE(builtins); i++)
-		if (strcmp(builtins[i].group, kind->group) == 0 &&
-			strcmp(builtins[i].kind, kind->kind) == 0) {
-			feeds_set_builtin(&builtins[i], kind);
-			return;
-		}
+	for (size_t i = 0; i < ARRAY_SIZE(builtins); i++) {
+		const struct import_builtin *b = &builtins[i];
+
+		if (strcmp(b->group, kind->group) != 0 || strcmp(b->kind, kind->kind) != 0)
+			continue;
+		(void)snprintf(kind->plural, sizeof(kind->plural), "%s", b->plural);
+		(void)snprintf(kind->short_names, sizeof(kind->short_names), "%s%s", b->short_names,
+			*b->short_names ? " " : "");
+		kind->namespaced = b->scope == NAMESPACED;
+		kind->scope_is_known = true;
+		return;
+	}
 	feeds_guess_plural(kind);
 	if (*kind->group)
 		feeds_read_path(path, kind);

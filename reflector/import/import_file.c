@@ -35,26 +35,13 @@ static int file_read(void *arg, void *room, size_t size, size_t *ret_size)
 
 /* ---- JSON --------------------------------------------------------------- */
 
-/* Names an object that can't be parsed. */
-static void file_skip_text(struct import *import, struct bytes text, bool cut, int r)
-{
-	struct object_identity identity;
-	struct err_kept why;
-	char name[JOURNAL_KEY_MAX + 1] = "";
-
-	err_keep(&why);
-	if (object_identity(text, cut, &identity) == 0)
-		(void)snprintf(name, sizeof(name), "%.*s%s%.*s", BYTES_ARG(identity.name_space),
-			identity.name_space.size ? "/" : "", BYTES_ARG(identity.name));
-	err_restore(&why);
-	import->objects++;
-	import_skip(import, import->file->name, 0, name, r);
-}
-
 int import_take_item(void *arg, struct bytes item, bool cut)
 {
 	struct import *import = arg;
 	struct bytes kind, version;
+	struct object_identity identity;
+	struct err_kept why;
+	char name[JOURNAL_KEY_MAX + 1] = "";
 	int r = cut ? err_say(ERR_TOO_LARGE, "it is larger than %u MiB", LIST_ITEM_MAX >> 20) : 0;
 
 	buf_reset(&import->body);
@@ -66,7 +53,13 @@ int import_take_item(void *arg, struct bytes item, bool cut)
 	}
 	if (!import_is_bad_input(r))
 		return r;
-	file_skip_text(import, item, cut, r);
+	err_keep(&why);
+	if (object_identity(item, cut, &identity) == 0)
+		(void)snprintf(name, sizeof(name), "%.*s%s%.*s", BYTES_ARG(identity.name_space),
+			identity.name_space.size ? "/" : "", BYTES_ARG(identity.name));
+	err_restore(&why);
+	import->objects++;
+	import_skip(import, import->file->name, 0, name, r);
 	return 0;
 }
 
@@ -117,16 +110,6 @@ static int file_take_value(void *arg, const struct yaml_value *value)
 	return 0;
 }
 
-static int file_read_yaml(struct import *import, struct file_input *input)
-{
-	const struct yaml_values_options options = {.read = file_read,
-		.value = file_take_value,
-		.arg = input,
-		.value_max = LIST_ITEM_MAX};
-
-	return yaml_values(&options, &import->line);
-}
-
 /* Returns true for an array of something else than objects, as of errors in a support bundle. */
 static bool file_is_other_array(const uint8_t *text, size_t size)
 {
@@ -145,6 +128,10 @@ int import_file(void *arg, const struct source_file *file)
 {
 	struct import *import = arg;
 	static struct file_input input; /* the process reads one file at a time */
+	const struct yaml_values_options yaml = {.read = file_read,
+		.value = file_take_value,
+		.arg = &input,
+		.value_max = LIST_ITEM_MAX};
 	size_t n = 1, at = 0;
 	int r = 0;
 
@@ -164,7 +151,7 @@ int import_file(void *arg, const struct source_file *file)
 	if (etcd)
 		r = import_etcd(import, file);
 	else if (r == 0 && at < input.size)
-		r = json ? file_read_json(import, &input) : file_read_yaml(import, &input);
+		r = json ? file_read_json(import, &input) : yaml_values(&yaml, &import->line);
 	if (import_is_bad_input(r)) {
 		import_skip(import, file->name, import->line, "", r);
 		return 0;

@@ -69,19 +69,6 @@ static int source_read(void *arg, void *room, size_t size, size_t *ret_size)
 	return 0;
 }
 
-static int source_fill(struct source_input *input)
-{
-	size_t n = 1;
-	int r = 0;
-
-	while (r == 0 && n && input->size < sizeof(input->head)) {
-		r = source_read_fd(input->fd, input->head + input->size,
-			sizeof(input->head) - input->size, &n);
-		input->size += r == 0 ? n : 0;
-	}
-	return r;
-}
-
 /* ---- directories -------------------------------------------------------- */
 
 static int source_by_name(const FTSENT **a, const FTSENT **b)
@@ -146,10 +133,14 @@ int source_walk(const char *source, const struct source_options *options)
 		return err_set(-errno, "looking at it");
 	if (S_ISDIR(st.st_mode))
 		return source_directory(source, options);
-	int r = source_fill(&input);
 	struct source_file file = {source, "", source_read, &input, &input.fd};
-	if (r < 0)
-		return r;
+	for (size_t n = 1; n && input.size < sizeof(input.head); input.size += n) {
+		int r = source_read_fd(
+			input.fd, input.head + input.size, sizeof(input.head) - input.size, &n);
+
+		if (r < 0)
+			return r;
+	}
 	return archive_is_known(input.head, input.size) ? archive_walk(&file, options)
 							: options->file(options->arg, &file);
 }

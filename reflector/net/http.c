@@ -129,18 +129,6 @@ static bool http_runs_plugin(const struct http *http)
 	return exec && exec->plugin;
 }
 
-/* Holds the limits of calls at their start while they wait for an exec plugin: its time is not the
- * server's. */
-static void http_hold_limits(struct http *http)
-{
-	const struct exec *exec = credential_exec(http->credential);
-
-	if (!exec || !exec->awaited)
-		return;
-	for (struct http_call *call = http->calls[CALL_WAITING].first; call; call = call->next)
-		call->limit.start_ns = http->clock_ns;
-}
-
 /* Ends CALL if it is at a limit, and closes its connection if nothing else was heard there. */
 static void http_check_limit(struct http *http, struct http_call *call)
 {
@@ -164,9 +152,14 @@ static void http_check_limit(struct http *http, struct http_call *call)
 /* Ends the calls at a limit. */
 static void http_check_limits(struct http *http)
 {
+	const struct exec *exec = credential_exec(http->credential);
 	struct http_call *next;
 
-	http_hold_limits(http);
+	/* Calls that wait for an exec plugin are at their start: its time is not the server's. */
+	if (exec && exec->awaited)
+		for (struct http_call *call = http->calls[CALL_WAITING].first; call;
+			call = call->next)
+			call->limit.start_ns = http->clock_ns;
 	if (http->clock_ns < http->deadline_ns)
 		return;
 	for (size_t state = 0; state < CALL_ENDED; state++) {

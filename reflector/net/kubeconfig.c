@@ -334,18 +334,11 @@ static bool text_same(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static bool texts_same(const struct kubeconfig_texts *a, const struct kubeconfig_texts *b)
-{
-	bool same = a->n == b->n;
-
-	for (size_t i = 0; same && i < a->n; i++)
-		same = text_same(a->at[i], b->at[i]);
-	return same;
-}
-
 static bool member_same(const void *a, const void *b, enum kubeconfig_type type)
 {
 	const struct kubeconfig_pem *pem_a = a, *pem_b = b;
+	const struct kubeconfig_texts *texts_a = a, *texts_b = b;
+	bool same;
 
 	switch (type) {
 	case KUBECONFIG_BOOL:
@@ -354,7 +347,10 @@ static bool member_same(const void *a, const void *b, enum kubeconfig_type type)
 		return text_same(pem_a->data, pem_b->data) && text_same(pem_a->file, pem_b->file);
 	case KUBECONFIG_TEXTS:
 	case KUBECONFIG_LINES:
-		return texts_same(a, b);
+		same = texts_a->n == texts_b->n;
+		for (size_t i = 0; same && i < texts_a->n; i++)
+			same = text_same(texts_a->at[i], texts_b->at[i]);
+		return same;
 	default:
 		return text_same(*(char *const *)a, *(char *const *)b);
 	}

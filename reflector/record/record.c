@@ -43,23 +43,12 @@ static int record_parse_drop(struct record_feed *feed, const char *text)
 	return 0;
 }
 
-/* Finds out whether the checkpoint's RV is that of the feed's last record, a deletion. */
-static int record_find_deletion(
-	struct record_feed *feed, struct txn *txn, const struct feed_checkpoint *checkpoint)
-{
-	struct record last;
-	int r = journal_get(recorder_journal(feed->recorder), txn, checkpoint->last, &last);
-
-	feed->deletion = r == FOUND && last.feed == feed->id && last.type == RECORD_DELETED &&
-			 bytes_equal(last.rv, checkpoint->rv);
-	return r < 0 ? r : 0;
-}
-
 static int record_take_checkpoint(
 	struct record_feed *feed, struct txn *txn, const struct feed_checkpoint *checkpoint)
 {
 	uint64_t now = proc_realtime_ns(), mono = proc_monotonic_ns();
 	uint64_t age = now > checkpoint->list_ns ? now - checkpoint->list_ns : 0;
+	struct record last;
 
 	feed->phase = checkpoint->phase;
 	feed->listed = checkpoint->first_list != 0;
@@ -73,7 +62,12 @@ static int record_take_checkpoint(
 	buf_reset(&feed->rv);
 	buf_bytes_put(&feed->rv, checkpoint->rv);
 	int r = buf_error(&feed->rv);
-	return r < 0 ? r : record_find_deletion(feed, txn, checkpoint);
+	if (r == 0)
+		r = journal_get(recorder_journal(feed->recorder), txn, checkpoint->last, &last);
+	/* Is the checkpoint's RV that of the feed's last record, a deletion? */
+	feed->deletion = r == FOUND && last.feed == feed->id && last.type == RECORD_DELETED &&
+			 bytes_equal(last.rv, checkpoint->rv);
+	return r < 0 ? r : 0;
 }
 
 int record_feed_init(struct record_feed *feed, struct recorder *recorder,

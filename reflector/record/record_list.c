@@ -50,16 +50,6 @@ static int record_remember(struct record_feed *feed, uint64_t seq)
 	return 0;
 }
 
-/* Returns true if the running list has the object of the head at SEQ. */
-static bool record_was_seen(struct record_feed *feed, uint64_t seq)
-{
-	if (!feed->sorted)
-		record_sort_seen(feed);
-	feed->sorted = true;
-	return seq >= feed->attempt_seq || (feed->n_seen && bsearch(&seq, feed->seen, feed->n_seen,
-								    sizeof(seq), array_by_number));
-}
-
 static int record_walk_slice(
 	struct record_feed *feed, struct buf *at, record_head_fn *fn, void *arg)
 {
@@ -70,11 +60,17 @@ static int record_walk_slice(
 	bool more = true;
 	int r = head_walk_open(journal_txn(journal), feed->id, buf_bytes(at), &walk);
 
+	if (!feed->sorted)
+		record_sort_seen(feed);
+	feed->sorted = true;
 	for (size_t i = 0; r >= 0 && i < SLICE_HEADS && more; i++) {
 		r = head_walk_next(walk, &key, &head);
 		if (r != FOUND)
 			return r == END ? 0 : r;
-		more = fn(arg, key, &head, record_was_seen(feed, head.seq));
+		bool was_seen = head.seq >= feed->attempt_seq ||
+				(feed->n_seen && bsearch(&head.seq, feed->seen, feed->n_seen,
+							 sizeof(head.seq), array_by_number));
+		more = fn(arg, key, &head, was_seen);
 	}
 	if (r < 0)
 		return r;

@@ -86,14 +86,6 @@ static int record_put_passed(struct record_feed *feed, const struct passed_objec
 	return !same;
 }
 
-static void record_remove_passed(struct record_feed *feed, size_t i)
-{
-	free(feed->passed[i].name);
-	memmove(feed->passed + i, feed->passed + i + 1,
-		(--feed->n_passed - i) * sizeof(*feed->passed));
-	feed->passed_unsure |= !feed->n_passed && feed->passed_more;
-}
-
 bool record_would_fit(const struct record_feed *feed, uint64_t limit)
 {
 	for (size_t i = 0; i < feed->n_passed; i++)
@@ -164,16 +156,6 @@ static int record_pass_over(struct record_feed *feed, const struct arrival *arri
 	return r < 0 ? recorder_fail(feed->recorder, r) : r;
 }
 
-static int record_refuse(const struct arrival *arrival)
-{
-	struct bytes name = arrival->key_size ? record_key(arrival) : BYTES_LIT("unnamed");
-	struct err_kept why;
-
-	err_keep(&why);
-	(void)err_say(ERR_PROTOCOL, "'%.*s': %s", BYTES_ARG(name), why.text);
-	return RECORD_UNREADABLE;
-}
-
 int record_end(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant)
 {
 	int changed = 0;
@@ -182,16 +164,27 @@ int record_end(struct record_feed *feed, const struct arrival *arrival, int r, b
 		return r;
 	if (r == RECORD_UNREADABLE || r == RECORD_UNFIT) {
 		stats_add(recorder_stats(feed->recorder), STAT_BAD_OBJECTS, 1);
-		if (r == RECORD_UNREADABLE && !tolerant)
-			return record_refuse(arrival);
+		if (r == RECORD_UNREADABLE && !tolerant) {
+			struct bytes name =
+				arrival->key_size ? record_key(arrival) : BYTES_LIT("unnamed");
+			struct err_kept why;
+
+			err_keep(&why);
+			(void)err_say(ERR_PROTOCOL, "'%.*s': %s", BYTES_ARG(name), why.text);
+			return RECORD_UNREADABLE;
+		}
 		changed = record_pass_over(feed, arrival);
 	} else if (feed->n_passed) {
 		/* A known object came again in a sound form, or went. */
 		size_t i = record_find_passed(feed, record_key(arrival));
 
 		changed = i < feed->n_passed;
-		if (changed)
-			record_remove_passed(feed, i);
+		if (changed) {
+			free(feed->passed[i].name);
+			memmove(feed->passed + i, feed->passed + i + 1,
+				(--feed->n_passed - i) * sizeof(*feed->passed));
+			feed->passed_unsure |= !feed->n_passed && feed->passed_more;
+		}
 	}
 	if (changed <= 0)
 		return changed;

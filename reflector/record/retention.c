@@ -99,14 +99,6 @@ static int retention_take_lists(struct txn *txn, uint64_t *bound)
 	return r == END ? 0 : r;
 }
 
-static int retention_read_meta(struct retention *retention, struct journal_meta *ret_meta)
-{
-	CLEANUP(txn_abort) struct txn *txn = NULL;
-	int r = txn_begin_read(journal_env(retention->journal), &txn);
-
-	return r < 0 ? r : journal_meta(retention->journal, txn, ret_meta);
-}
-
 /* Finds the last seq no longer needed by the index, by reading the journal's LOG. Returns: FOUND,
  * NOT_FOUND, or an error. */
 static int retention_index_bound(
@@ -130,7 +122,11 @@ static int retention_index_bound(
 		return r;
 	if (meta.building || memcmp(meta.journal, journal_uuid(retention->journal), 16) != 0)
 		return NOT_FOUND;
-	r = retention_read_meta(retention, ret_log);
+	r = txn_begin_read(journal_env(retention->journal), &txn);
+	if (r < 0)
+		return r;
+	r = journal_meta(retention->journal, txn, ret_log);
+	txn_abort(&txn);
 	if (r < 0)
 		return r;
 	if (meta.taken > ret_log->next_seq - 1)
