@@ -23,27 +23,15 @@ static void health_send(struct exchange *x, int status, const char *type, struct
 	exchange_send(x, body);
 }
 
-/* Makes the checks of /livez (ping), or of /readyz: also those of shutdown and of the answers. */
-static size_t health_checks(struct worker_shared *shared, bool ready, struct answer_check *checks)
-{
-	size_t n = 0;
-
-	checks[n++] = (struct answer_check){.name = "ping", .ok = true};
-	if (!ready)
-		return n;
-	checks[n] = (struct answer_check){
-		.name = "shutdown", .ok = !__atomic_load_n(&shared->stopping, __ATOMIC_RELAXED)};
-	(void)snprintf(checks[n].reason, sizeof(checks[n].reason), "process is shutting down");
-	n++;
-	return n + answer_ready(shared->answer, checks + n);
-}
-
 /* Answers /NAME in kube-apiserver's words, with each check if `verbose` or one fails. */
 static void health_check(struct worker_shared *shared, struct exchange *x, const char *name)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
-	struct answer_check checks[ANSWER_CHECKS_MAX + 2];
-	size_t n = health_checks(shared, strcmp(name, "livez") != 0, checks);
+	struct answer_check checks[ANSWER_CHECKS_MAX + 2] = {{.name = "ping", .ok = true},
+		{.name = "shutdown",
+			.ok = !__atomic_load_n(&shared->stopping, __ATOMIC_RELAXED),
+			.reason = "process is shutting down"}};
+	size_t n = strcmp(name, "livez") == 0 ? 1 : 2 + answer_ready(shared->answer, checks + 2);
 	bool all_ok = true,
 	     verbose = x->query.size && memmem(x->query.data, x->query.size, "verbose", 7);
 

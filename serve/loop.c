@@ -101,16 +101,6 @@ static void loop_take_arrivals(struct serve_worker *w)
 		loop_drain(w);
 }
 
-static void loop_woken(struct serve_worker *w)
-{
-	uint64_t count;
-	ssize_t n = read(w->wake_fd, &count, sizeof(count));
-
-	(void)n;
-	auth_deliver(w->shared->auth, w);
-	answer_worker_woken(w->answers);
-}
-
 static int loop_timeout(const struct serve_worker *w)
 {
 	uint64_t now = proc_monotonic_ns(), next = timer_queue_next(&w->timers);
@@ -161,8 +151,14 @@ static void loop_until_end(struct serve_worker *w)
 			else
 				connection_events(events[i].data.ptr, events[i].events);
 		}
-		if (woken)
-			loop_woken(w);
+		if (woken) {
+			uint64_t count;
+			ssize_t ignored = read(w->wake_fd, &count, sizeof(count));
+
+			(void)ignored;
+			auth_deliver(w->shared->auth, w);
+			answer_worker_woken(w->answers);
+		}
 		if (links_ready)
 			upstream_links_run(w->links);
 		for (struct serve_timer *timer;
@@ -203,27 +199,18 @@ static void loop_ask(struct serve_worker *w, const struct listener *listener, st
 		serve_answer(w->answers, x);
 }
 
-/* Connections to the API server: their epoll set is watched as one descriptor. */
-static int loop_open_links(struct serve_worker *w)
-{
-	struct epoll_event event = {.events = EPOLLIN};
-	int r = upstream_links_new(w, w->shared->runtime_fd, &w->links);
-
-	if (r < 0)
-		return r;
-	event.data.ptr = w->links;
-	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, upstream_links_fd(w->links), &event) < 0)
-		return err_set(-errno, "starting a worker");
-	return 0;
-}
-
 int loop_start(struct serve_worker *w)
 {
-	w->shared->ask = loop_ask;
-	int r = w->shared->forward ? loop_open_links(w) : 0;
+	struct epoll_event event = {.events = EPOLLIN};
 
+	w->shared->ask = loop_ask;
+	int r = w->shared->forward ? upstream_links_new(w, w->shared->runtime_fd, &w->links) : 0;
 	if (r < 0)
 		return r;
+	/* The connections to the API server are watched as one descriptor. */
+	event.data.ptr = w->links;
+	if (w->links && epoll_ctl(w->epoll, EPOLL_CTL_ADD, upstream_links_fd(w->links), &event) < 0)
+		return err_set(-errno, "starting a worker");
 	r = pthread_create(&w->thread, NULL, loop_run, w);
 
 	if (r)

@@ -512,17 +512,6 @@ static void serve_renew(struct serve *serve)
 			serve_reload_tls(serve), "it was logged, and is tried again after a pause");
 }
 
-/* Takes the daemon's new configuration. Returns: 0; errors: serve.tls is refused, and all else
- * was taken. */
-static int serve_reload(struct serve *serve)
-{
-	int r = serve->tls ? serve_reload_tls(serve) : 0;
-
-	auth_reload(serve->shared.auth, serve->daemon->config);
-	answer_reload(serve->shared.answer, serve->daemon->config);
-	return r;
-}
-
 /* Ends everything within 5 s. REMOVE: also the runtime directory, if no daemon uses it. */
 static void serve_close(struct serve *serve, bool remove)
 {
@@ -768,7 +757,11 @@ static int main_loop(struct serve *serve)
 			serve_renew(serve);
 		}
 		if (daemon->reload && daemon_reload(daemon)) {
-			daemon_reloaded(daemon, serve_reload(serve));
+			/* If serve.tls is refused, all else is taken. */
+			int refused = serve->tls ? serve_reload_tls(serve) : 0;
+			auth_reload(serve->shared.auth, daemon->config);
+			answer_reload(serve->shared.answer, daemon->config);
+			daemon_reloaded(daemon, refused);
 			err_forget();
 		}
 		int r = serve_turn(serve, WAIT_MS);

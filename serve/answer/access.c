@@ -81,27 +81,6 @@ static void access_put_review(const struct access_stage *stage, struct buf *out)
 	buf_str(out, stage->rules ? "},\"status\":{" : "}},\"status\":{");
 }
 
-static void access_put_answer(bool allowed, const char *reason, struct buf *out)
-{
-	buf_printf(out, "\"allowed\":%s", allowed ? "true" : "false");
-	if (*reason) {
-		buf_str(out, ",\"reason\":");
-		json_write_string(bytes_str(reason), out);
-	}
-	buf_str(out, "}}\n");
-}
-
-/* ALLOWED: the client may read everything. Else its rules are not known, and the list says so. */
-static void access_put_rules(bool allowed, struct buf *out)
-{
-	buf_printf(out,
-		"\"resourceRules\":[%s],\"nonResourceRules\":[],\"incomplete\":true,"
-		"\"evaluationError\":\"kinf-serve decides on each request\"}}\n",
-		allowed ? "{\"verbs\":[\"get\",\"list\",\"watch\"],\"apiGroups\":[\"*\"],"
-			  "\"resources\":[\"*\"]}"
-			: "");
-}
-
 static void access_answer(struct answer_request *request, bool allowed, const char *reason)
 {
 	static const struct exchange_header headers[] = {
@@ -110,10 +89,22 @@ static void access_answer(struct answer_request *request, bool allowed, const ch
 	CLEANUP(buf_release) struct buf json = BUF_INIT;
 
 	access_put_review(stage, &json);
-	if (stage->rules)
-		access_put_rules(allowed, &json);
-	else
-		access_put_answer(allowed, reason, &json);
+	if (stage->rules) {
+		/* The rules of a client that may not read everything are unknown. */
+		buf_printf(&json,
+			"\"resourceRules\":[%s],\"nonResourceRules\":[],\"incomplete\":true,"
+			"\"evaluationError\":\"kinf-serve decides on each request\"",
+			allowed ? "{\"verbs\":[\"get\",\"list\",\"watch\"],\"apiGroups\":[\"*\"],"
+				  "\"resources\":[\"*\"]}"
+				: "");
+	} else {
+		buf_printf(&json, "\"allowed\":%s", allowed ? "true" : "false");
+		if (*reason) {
+			buf_str(&json, ",\"reason\":");
+			json_write_string(bytes_str(reason), &json);
+		}
+	}
+	buf_str(&json, "}}\n");
 	int r = buf_error(&json);
 	if (r < 0) {
 		answer_refuse(request, r);

@@ -115,14 +115,6 @@ static bool discovery_is_in_all(const struct served_resource *resource)
 	return strstr(all, name) != NULL;
 }
 
-/* kubectl get api-extensions */
-static bool discovery_is_of_extensions(const struct served_resource *resource)
-{
-	return strncmp(resource->group, "api", 3) == 0
-		       ? custom_is_builtin_group(resource->group)
-		       : strcmp(resource->group, "admissionregistration.k8s.io") == 0;
-}
-
 /* Puts the array KEY of WORDS, each followed by a blank; none: nothing. */
 static void discovery_put_words(const char *key, const char *words, struct buf *out)
 {
@@ -142,12 +134,17 @@ static void discovery_put_words(const char *key, const char *words, struct buf *
  * categories of built-in kinds. */
 static void discovery_tail(const struct served_resource *resource, struct buf *out)
 {
+	bool of_extensions = /* kubectl get api-extensions */
+		strncmp(resource->group, "api", 3) == 0
+			? custom_is_builtin_group(resource->group)
+			: strcmp(resource->group, "admissionregistration.k8s.io") == 0;
+
 	buf_str(out, "\"verbs\":[\"get\",\"list\",\"watch\"]");
 	discovery_put_words("shortNames", resource->short_names, out);
-	const char *categories = *resource->categories                  ? resource->categories
-				 : discovery_is_in_all(resource)        ? "all "
-				 : discovery_is_of_extensions(resource) ? "api-extensions "
-									: "";
+	const char *categories = *resource->categories           ? resource->categories
+				 : discovery_is_in_all(resource) ? "all "
+				 : of_extensions                 ? "api-extensions "
+								 : "";
 	discovery_put_words("categories", categories, out);
 	buf_byte(out, '}');
 }
@@ -196,18 +193,6 @@ static void discovery_groups(const struct served *discovery, struct buf *out)
 		discovery_group(discovery, i, out);
 	}
 	buf_str(out, "]}");
-}
-
-/* /apis/GROUP. Returns: FOUND, NOT_FOUND. */
-static int discovery_one_group(const struct served *discovery, const char *group, struct buf *out)
-{
-	for (size_t i = 0; i < discovery->n; i++)
-		if (strcmp(discovery->resources[i].group, group) == 0) {
-			buf_str(out, "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",");
-			discovery_group(discovery, i, out);
-			return FOUND;
-		}
-	return NOT_FOUND;
 }
 
 /* /api/v1, /apis/GROUP/VERSION. Returns: FOUND, NOT_FOUND. */
@@ -374,7 +359,13 @@ static int discovery_document(
 		discovery_groups(discovery, out);
 		return FOUND;
 	case API_PATH_GROUP:
-		return discovery_one_group(discovery, request->path.group, out);
+		for (size_t i = 0; i < discovery->n; i++)
+			if (strcmp(discovery->resources[i].group, request->path.group) == 0) {
+				buf_str(out, "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",");
+				discovery_group(discovery, i, out);
+				return FOUND;
+			}
+		return NOT_FOUND;
 	case API_PATH_RESOURCES:
 		return discovery_resources(discovery, &request->path, out);
 	case API_PATH_ROOT:

@@ -99,29 +99,23 @@ int answer_custom(struct answer_request *request, enum answer_custom_part part, 
 	return r < 0 ? r : buf_error(out);
 }
 
-/* Returns 1 if the APIService names a server of its own, else 0; ERR_CORRUPT. */
-static int encode_names_service(struct bytes body)
-{
-	struct value root, spec, service;
-	int r = value_read(body, &root);
-
-	if (r == 0)
-		r = value_find(&root, BYTES_LIT("spec"), &spec);
-	if (r == FOUND)
-		r = value_find(&spec, BYTES_LIT("service"), &service);
-	return r < 0 ? r : r == FOUND && service.type == VALUE_MAP;
-}
-
 int answer_is_aggregated(struct answer_request *request)
 {
 	const struct feed_definition *d = &request->feed->definition;
+	struct value root, spec, service;
 	struct record record;
 
 	if (custom_is_builtin_group(d->group))
 		return 0;
 	int r = encode_find(request, ENCODE_SERVICES, d->version, &record);
 	if (r == FOUND) {
-		r = encode_names_service(record.body);
+		r = value_read(record.body, &root);
+		if (r == 0)
+			r = value_find(&root, BYTES_LIT("spec"), &spec);
+		if (r == FOUND)
+			r = value_find(&spec, BYTES_LIT("service"), &service);
+		if (r >= 0)
+			r = r == FOUND && service.type == VALUE_MAP;
 	} else if (r == NOT_FOUND || r == END) {
 		r = encode_find(request, ENCODE_DEFINITIONS, d->resource, &record);
 		r = r < 0 || r == AGAIN ? r : r == NOT_FOUND;
@@ -277,17 +271,6 @@ int answer_encode_object(struct answer_encoder *encoder, struct bytes body, stru
 
 /* ---- lists -------------------------------------------------------------- */
 
-/* Makes the members of a list's metadata. */
-static int encode_list_metadata(const struct api_page *page, struct buf *out)
-{
-	buf_printf(out, "\"resourceVersion\":\"%s\"", page->rv);
-	if (*page->token)
-		buf_printf(out, ",\"continue\":\"%s\"", page->token);
-	if (page->remaining)
-		buf_printf(out, ",\"remainingItemCount\":%" PRIu64, page->remaining);
-	return buf_error(out);
-}
-
 int answer_encode_begin(
 	struct answer_encoder *encoder, const struct api_page *page, struct buf *out)
 {
@@ -296,7 +279,12 @@ int answer_encode_begin(
 
 	if (request->accept.protobuf)
 		return api_protobuf_begin(page, out);
-	int r = encode_list_metadata(page, &metadata);
+	buf_printf(&metadata, "\"resourceVersion\":\"%s\"", page->rv);
+	if (*page->token)
+		buf_printf(&metadata, ",\"continue\":\"%s\"", page->token);
+	if (page->remaining)
+		buf_printf(&metadata, ",\"remainingItemCount\":%" PRIu64, page->remaining);
+	int r = buf_error(&metadata);
 	if (r < 0)
 		return r;
 	switch (request->accept.form) {

@@ -293,27 +293,21 @@ static int forward_make(struct answer_request *request, struct forwarding **ret_
 	return r;
 }
 
-/* The client has no credentials for the API server. */
-static void forward_refuse_unknown(struct answer_request *request)
-{
-	const struct exchange_peer *peer = request->x->peer;
-	bool certificate = peer->n_organizations || *peer->common_name;
-
-	if (certificate)
-		api_status_set(&request->status, 403, "Forbidden",
-			"kinf-serve can't forward a request with a client certificate to the API "
-			"server; use a token");
-	else
-		api_status_set(&request->status, 401, "Unauthorized", "Unauthorized");
-	answer_refuse(request, certificate ? 403 : 401);
-}
-
 void answer_forward(struct answer_request *request)
 {
+	const struct exchange_peer *peer = request->x->peer;
 	struct forwarding *f = NULL;
 
 	if (!forward_has_credentials(request->x)) {
-		forward_refuse_unknown(request);
+		bool certificate = peer->n_organizations || *peer->common_name;
+
+		if (certificate)
+			api_status_set(&request->status, 403, "Forbidden",
+				"kinf-serve can't forward a request with a client certificate to "
+				"the API server; use a token");
+		else
+			api_status_set(&request->status, 401, "Unauthorized", "Unauthorized");
+		answer_refuse(request, certificate ? 403 : 401);
 		return;
 	}
 	/* They are made again if the cache answers after all. */

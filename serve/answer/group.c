@@ -290,15 +290,6 @@ static int group_hook(struct group_feed *feed, enum group_hook_kind kind, struct
 	return 0;
 }
 
-static void group_unhook(struct group_hook *hook)
-{
-	if (!hook || --hook->n_groups)
-		return;
-	CHAIN_REMOVE(hook);
-	field_free(&hook->field);
-	free(hook);
-}
-
 /* Returns a requirement of one value, NULL if there is none. */
 static const struct selector_requirement *group_equality(const struct selector *selector)
 {
@@ -442,6 +433,7 @@ static void group_take_off(struct answer_group *group)
 static void group_free(struct answer_worker *worker, struct answer_group *group)
 {
 	struct group_feed *feed = group->feed;
+	struct group_hook *hook = group->hook;
 	struct bytes name = buf_bytes(&group->name);
 	struct group_place *place =
 		hashtable_find(&feed->by_name, hash_bytes(name, (uintptr_t)feed), &name);
@@ -449,7 +441,11 @@ static void group_free(struct answer_worker *worker, struct answer_group *group)
 	if (place)
 		hashtable_remove(&feed->by_name, place);
 	group_take_off(group);
-	group_unhook(group->hook);
+	if (hook && --hook->n_groups == 0) {
+		CHAIN_REMOVE(hook);
+		field_free(&hook->field);
+		free(hook);
+	}
 	frames_drop(worker, group);
 	buf_release(&group->name);
 	buf_release(&group->value);

@@ -96,16 +96,6 @@ static void mcp_stage_free(void *stage)
 	free(s);
 }
 
-static int mcp_make_files(struct mcp_stage *stage, struct bytes message)
-{
-	stage->in_fd = memfd_create("kinf-mcp-message", MFD_CLOEXEC);
-	stage->out_fd = memfd_create("kinf-mcp-answer", MFD_CLOEXEC);
-	if (stage->in_fd < 0 || stage->out_fd < 0)
-		return err_set(-errno, "a file in memory");
-	ssize_t n = pwrite(stage->in_fd, message.data, message.size, 0);
-	return n == (ssize_t)message.size ? 0 : err_set(n < 0 ? -errno : -EIO, "a message");
-}
-
 /* Makes the environment: this process's, the marks of CGI, and the headers of the protocol.
  * *RET_TEXT has its words; the caller frees both. Returns NULL without memory. */
 static char **mcp_environment(const struct exchange *x, char **ret_text)
@@ -168,10 +158,19 @@ static int mcp_start(struct answer_request *request, struct mcp_stage *stage)
 {
 	AUTO_FREE char *text = NULL;
 	AUTO_FREE char **environment = mcp_environment(request->x, &text);
-	int r = environment ? mcp_make_files(stage, buf_bytes(&request->body))
-			    : err_set(-ENOMEM, "an environment");
+	const struct buf *body = &request->body;
+	ssize_t n = 0;
+	int r;
 
-	if (r == 0)
+	stage->in_fd = memfd_create("kinf-mcp-message", MFD_CLOEXEC);
+	stage->out_fd = memfd_create("kinf-mcp-answer", MFD_CLOEXEC);
+	if (!environment)
+		r = err_set(-ENOMEM, "an environment");
+	else if (stage->in_fd < 0 || stage->out_fd < 0)
+		r = err_set(-errno, "a file in memory");
+	else if ((n = pwrite(stage->in_fd, body->data, body->size, 0)) != (ssize_t)body->size)
+		r = err_set(n < 0 ? -errno : -EIO, "a message");
+	else
 		r = mcp_spawn(stage, environment);
 	return r < 0 ? err_add(r, "starting '%s'", stage->mcp->program) : 0;
 }

@@ -17,21 +17,6 @@
 
 /* ---- get ----------------------------------------------------------------- */
 
-static int get_not_found(struct answer_request *request)
-{
-	const struct api_path *path = &request->path;
-
-	if (request->coverage == COVERAGE_WHOLE)
-		return api_status_no_object(
-			&request->status, path->group, path->resource, path->name);
-	api_status_unknown_path(&request->status);
-	buf_printf(&request->status.message,
-		": the feed '%s' of kinf-serve holds a part of %s only, and this object is not in "
-		"it",
-		request->feed->definition.name, path->resource);
-	return 404;
-}
-
 static void get_free_state(void *stage)
 {
 	struct as_of *as_of = stage;
@@ -66,12 +51,22 @@ static int get_record(struct answer_request *request, struct record *ret_record)
 static int get_object(struct answer_request *request, struct buf *out)
 {
 	struct snapshot *snapshot = request->worker->snapshot;
+	const struct api_path *path = &request->path;
 	struct answer_encoder encoder = {.request = request};
 	struct record record;
 	int r = get_record(request, &record);
 
-	if (r == NOT_FOUND)
-		return get_not_found(request);
+	if (r == NOT_FOUND && request->coverage == COVERAGE_WHOLE)
+		return api_status_no_object(
+			&request->status, path->group, path->resource, path->name);
+	if (r == NOT_FOUND) {
+		api_status_unknown_path(&request->status);
+		buf_printf(&request->status.message,
+			": the feed '%s' of kinf-serve holds a part of %s only, and this object is "
+			"not in it",
+			request->feed->definition.name, path->resource);
+		return 404;
+	}
 	if (r == LAPPED || r == GONE)
 		return api_status_too_old(&request->status);
 	if (r != FOUND)

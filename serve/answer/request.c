@@ -296,22 +296,11 @@ static void answer_head_deprecation(const struct answer_request *request, struct
 	answer_head_put(head, "warning", head->deprecation);
 }
 
-/* Adds the API server's warning of a deprecated RESOURCE of the core group. */
-static void answer_head_core(const char *resource, struct answer_head *head)
-{
-	if (strcmp(resource, "endpoints") == 0)
-		answer_head_put(head, "warning",
-			"299 - \"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 "
-			"EndpointSlice\"");
-	else if (strcmp(resource, "componentstatuses") == 0)
-		answer_head_put(
-			head, "warning", "299 - \"v1 ComponentStatus is deprecated in v1.19+\"");
-}
-
 void answer_head(const struct answer_request *request, const char *type, bool gzip,
 	struct answer_head *ret_head)
 {
 	const struct api_path *path = &request->path;
+	bool core = path->kind == API_PATH_RESOURCE && !*path->group;
 
 	ret_head->n = 0;
 	answer_head_put(ret_head, "content-type", type);
@@ -319,8 +308,14 @@ void answer_head(const struct answer_request *request, const char *type, bool gz
 		answer_head_put(ret_head, "content-encoding", "gzip");
 		answer_head_put(ret_head, "vary", "Accept-Encoding");
 	}
-	if (path->kind == API_PATH_RESOURCE && !*path->group)
-		answer_head_core(path->resource, ret_head); /* also with a refusal */
+	/* The API server's warnings of deprecated resources, also with a refusal. */
+	if (core && strcmp(path->resource, "endpoints") == 0)
+		answer_head_put(ret_head, "warning",
+			"299 - \"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 "
+			"EndpointSlice\"");
+	else if (core && strcmp(path->resource, "componentstatuses") == 0)
+		answer_head_put(ret_head, "warning",
+			"299 - \"v1 ComponentStatus is deprecated in v1.19+\"");
 	answer_head_deprecation(request, ret_head);
 	answer_head_stale(request, ret_head);
 }

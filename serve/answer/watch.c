@@ -231,18 +231,6 @@ static int watch_begin_initial(struct watch *watch)
 	return r;
 }
 
-static int watch_end_initial(struct watch *watch)
-{
-	struct answer_request *request = watch->request;
-
-	answer_objects_free(&watch->objects);
-	watch->stage = WATCH_LIVE;
-	catalog_raise_floor(request->feed, watch->member.position);
-	return api_options_marks_end(&request->options)
-		       ? answer_encode_bookmark(&watch->encoder, watch->rv, true, &watch->out)
-		       : 0;
-}
-
 static int watch_initial(struct watch *watch, uint64_t until_ns)
 {
 	struct record record;
@@ -259,8 +247,15 @@ static int watch_initial(struct watch *watch, uint64_t until_ns)
 	answer_objects_release(watch->objects);
 	if (r == AGAIN) /* the slice is over */
 		return 0;
-	if (r == END)
-		return watch_end_initial(watch);
+	if (r == END) {
+		answer_objects_free(&watch->objects);
+		watch->stage = WATCH_LIVE;
+		catalog_raise_floor(watch->request->feed, watch->member.position);
+		return api_options_marks_end(&watch->request->options)
+			       ? answer_encode_bookmark(
+					 &watch->encoder, watch->rv, true, &watch->out)
+			       : 0;
+	}
 	if (r == LAPPED || r == GONE) {
 		watch_expire(watch);
 		return 0;

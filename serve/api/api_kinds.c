@@ -41,14 +41,6 @@ static const struct api_kind api_kinds[] = {
 	{"resource.k8s.io", "ResourceSlice", " spec.nodeName spec.driver spec.pool.name "},
 };
 
-static const struct api_kind *api_kind_find(const char *group, const char *kind)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(api_kinds); i++)
-		if (strcmp(api_kinds[i].group, group) == 0 && strcmp(api_kinds[i].kind, kind) == 0)
-			return &api_kinds[i];
-	return NULL;
-}
-
 /* Returns whether LABEL is in LABELS, each between blanks. */
 static bool api_kind_lists(const char *labels, struct bytes label)
 {
@@ -63,8 +55,13 @@ static bool api_kind_lists(const char *labels, struct bytes label)
 int api_kind_check_fields(const struct api_kind_name *name, const char *selectable,
 	const struct selector *fields, struct api_status *status)
 {
-	const struct api_kind *known = api_kind_find(name->group, name->kind);
+	const struct api_kind *known = NULL;
 	bool is_custom = !custom_is_builtin_group(name->group);
+
+	for (size_t i = 0; i < ARRAY_SIZE(api_kinds) && !known; i++)
+		if (strcmp(api_kinds[i].group, name->group) == 0 &&
+			strcmp(api_kinds[i].kind, name->kind) == 0)
+			known = &api_kinds[i];
 	bool by_default = !known && !is_custom;
 
 	for (size_t i = 0; fields && i < selector_count(fields); i++) {

@@ -5,14 +5,6 @@
 #include "common/value/json.h"
 #include "common/value/value.h"
 
-static int object_put_value(const struct value *value, struct buf *out)
-{
-	struct bytes document;
-	int r = value_document(value, &document);
-
-	return r < 0 ? r : json_write(document, 0, out);
-}
-
 static void object_put_key(struct bytes key, bool *is_first, struct buf *out)
 {
 	if (!*is_first)
@@ -27,7 +19,7 @@ static int object_put_stamped(const struct value *metadata, struct bytes rv, str
 {
 	struct value_iter iter;
 	struct value item;
-	struct bytes key;
+	struct bytes key, document;
 	bool is_first = true;
 	int r;
 
@@ -37,7 +29,8 @@ static int object_put_stamped(const struct value *metadata, struct bytes rv, str
 		object_put_key(key, &is_first, out);
 		if (rv.size && bytes_equal(key, BYTES_LIT("resourceVersion")))
 			json_write_string(rv, out);
-		else if ((r = object_put_value(&item, out)) < 0)
+		else if ((r = value_document(&item, &document)) < 0 ||
+			 (r = json_write(document, 0, out)) < 0)
 			return r;
 	}
 	buf_byte(out, '}');

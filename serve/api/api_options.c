@@ -146,21 +146,6 @@ static int api_options_int(const char *value, int64_t *ret_number, struct api_st
 	return 0;
 }
 
-static int api_options_selectors(
-	struct api_options *options, const char *const values[KEYS], struct api_status *status)
-{
-	const char *labels = values[KEY_LABELS], *fields = values[KEY_FIELDS];
-	int r = labels && *labels ? selector_parse_labels(labels, &options->labels) : 0;
-
-	if (r == 0 && fields && *fields)
-		r = selector_parse_fields(fields, &options->fields);
-	if (r == ERR_SYNTAX)
-		return api_status_set(status, 400, "BadRequest", "%s", err_text(r));
-	if (r == 0 && options->fields && selector_count(options->fields) == 0)
-		selector_free(&options->fields);
-	return r;
-}
-
 int api_options_parse(
 	struct bytes query, bool lists, struct api_options *ret_options, struct api_status *status)
 {
@@ -195,7 +180,15 @@ int api_options_parse(
 		r = api_options_int(values[KEY_LIMIT], &options->limit, status);
 	if (options->limit < 0)
 		options->limit = 0;
-	return r ? r : api_options_selectors(options, values, status);
+	if (r == 0 && values[KEY_LABELS] && *values[KEY_LABELS])
+		r = selector_parse_labels(values[KEY_LABELS], &options->labels);
+	if (r == 0 && values[KEY_FIELDS] && *values[KEY_FIELDS])
+		r = selector_parse_fields(values[KEY_FIELDS], &options->fields);
+	if (r == ERR_SYNTAX)
+		return api_status_set(status, 400, "BadRequest", "%s", err_text(r));
+	if (r == 0 && options->fields && selector_count(options->fields) == 0)
+		selector_free(&options->fields);
+	return r;
 }
 
 /* ---- validation --------------------------------------------------------- */

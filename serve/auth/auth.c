@@ -70,16 +70,6 @@ static struct bytes allow_line(const char **rules)
 	return BYTES(start, size);
 }
 
-static bool allow_is_subject(
-	struct bytes users, struct bytes groups, const struct exchange_peer *peer)
-{
-	bool is = allow_has(users, peer->common_name, true);
-
-	for (size_t i = 0; !is && i < peer->n_organizations; i++)
-		is = allow_has(groups, peer->organizations[i], true);
-	return is;
-}
-
 static bool allow_is_resource(struct bytes resources, const struct auth_attributes *a)
 {
 	char name[400], group[400];
@@ -113,7 +103,10 @@ static void allow_decide(struct auth *auth, const struct exchange *x,
 			     verbs = allow_line(&rules), resources = allow_line(&rules),
 			     namespaces = allow_line(&rules);
 
-		if (!allow_is_subject(users, groups, peer))
+		bool is_meant = allow_has(users, peer->common_name, true);
+		for (size_t i = 0; !is_meant && i < peer->n_organizations; i++)
+			is_meant = allow_has(groups, peer->organizations[i], true);
+		if (!is_meant)
 			continue;
 		/* A client with a rule may see discovery. */
 		allowed = !*a->resource ||

@@ -243,17 +243,6 @@ static int catalog_next(struct catalog *c, struct journal_walk *log, struct reco
 	return END;
 }
 
-/* Adds a record to the timeline of its feed. The log of the past is read from its beginning: old
- * versions that are still current are there, but the history is trimmed. */
-static int catalog_add(struct catalog *c, const struct record *record)
-{
-	struct catalog_feed *feed = catalog_by_id(c, record->feed);
-
-	if (!feed || record->seq > c->at || (c->is_past && record->seq <= feed->timeline.gone))
-		return 0;
-	return timeline_add(&feed->timeline, record);
-}
-
 /* Reads the log on to NEWEST, its last event; of a replay up to the time UNTIL_NS, or ONE record.
  * The timelines are ahead of the visible state until they are settled. */
 static int catalog_read_log(
@@ -274,7 +263,12 @@ static int catalog_read_log(
 			c->at = record.seq;
 			*ret_time_ns = record.time_ns;
 		}
-		r = catalog_add(c, &record);
+		struct catalog_feed *feed = catalog_by_id(c, record.feed);
+		/* The log of the past is read from its beginning: old versions that are still
+		 * current are there, but the history is trimmed. */
+		bool trimmed = feed && c->is_past && record.seq <= feed->timeline.gone;
+		r = feed && record.seq <= c->at && !trimmed ? timeline_add(&feed->timeline, &record)
+							    : 0;
 		if (r == 0)
 			c->examined = record.seq;
 	}
@@ -283,31 +277,22 @@ static int catalog_read_log(
 	return r == END ? 0 : r;
 }
 
-/* Settles T at END, with the RV of the last entry up to there. */
-static void catalog_settle_past(
-	struct timeline *t, const struct feed_checkpoint *checkpoint, uint64_t end)
-{
-	struct feed_checkpoint then = *checkpoint;
-	char rv[TIMELINE_RV_SIZE];
-
-	timeline_last(t, rv);
-	then.rv = bytes_str(rv);
-	timeline_settle(t, &then, end);
-}
-
 /* Settles FEED at END. Returns whether a client can see it. */
 static bool catalog_settle_one(const struct catalog *c, struct catalog_feed *feed,
 	const struct feed_checkpoint *checkpoint, uint64_t end)
 {
 	struct timeline *t = &feed->timeline;
+	struct feed_checkpoint then = *checkpoint;
 	timeline_rv newest = t->newest;
 	bool was_listed = t->visible != 0;
+	char rv[TIMELINE_RV_SIZE];
 
 	feed->settled = true;
-	if (c->is_past) /* its RV is one of the present */
-		catalog_settle_past(t, checkpoint, end);
-	else
-		timeline_settle(t, checkpoint, end);
+	if (c->is_past) { /* its RV is one of the present: the last entry's is meant */
+		timeline_last(t, rv);
+		then.rv = bytes_str(rv);
+	}
+	timeline_settle(t, &then, end);
 	uint64_t shown = t->n > t->first ? t->entries[t->n - 1].seq : t->gone;
 	bool is_news =
 		newest != t->newest || shown != feed->shown || was_listed != (t->visible != 0);

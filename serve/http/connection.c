@@ -151,23 +151,7 @@ void connection_events(struct http_connection *c, uint32_t events)
 
 /* ---- the socket --------------------------------------------------------- */
 
-/* Return the number of bytes; 0, the other side has ended; -EAGAIN; another negative code, the
- * connection is of no use. These codes go no further than this file, so they have no sentence. */
-static ssize_t connection_receive(struct http_connection *c, uint8_t *bytes, size_t size)
-{
-	ssize_t n = c->tls ? tls_session_read(c->tls, bytes, size)
-			   : recv(c->fd, bytes, size, MSG_DONTWAIT);
-
-	return n < 0 && !c->tls ? (ssize_t)-errno : n;
-}
-
-static ssize_t connection_transmit(struct http_connection *c, const uint8_t *bytes, size_t size)
-{
-	ssize_t n = c->tls ? tls_session_write(c->tls, bytes, size)
-			   : send(c->fd, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-	return n < 0 && !c->tls ? (ssize_t)-errno : n;
-}
+/* Codes of the socket and of TLS go no further than this file, so they have no sentence. */
 
 /* Answers a client that speaks plain HTTP, in the words of Go's servers. */
 static void connection_refuse_plain(struct http_connection *c)
@@ -224,21 +208,6 @@ static void connection_handshake(struct http_connection *c)
 		connection_set_protocol(c, &http2_protocol);
 }
 
-/* Chooses between HTTP/1.1 and HTTP/2 without ALPN, by the first bytes in c->in. */
-static void connection_guess_protocol(struct http_connection *c)
-{
-	size_t size = c->in.size < strlen(PREFACE) ? c->in.size : strlen(PREFACE);
-
-	if (!size)
-		return;
-	if (memcmp(c->in.data, PREFACE, size) != 0)
-		connection_set_protocol(c, &http1_protocol);
-	else if (size == strlen(PREFACE) && http2_start(c) == 0)
-		connection_set_protocol(c, &http2_protocol);
-	else if (size == strlen(PREFACE))
-		c->dead = true;
-}
-
 static int connection_take(struct http_connection *c, const uint8_t *bytes, size_t size)
 {
 	if (c->protocol)
@@ -247,7 +216,14 @@ static int connection_take(struct http_connection *c, const uint8_t *bytes, size
 	int r = buf_error(&c->in);
 	if (r < 0)
 		return r;
-	connection_guess_protocol(c);
+	/* The first bytes tell HTTP/1.1 from HTTP/2 without ALPN. */
+	size_t known = c->in.size < strlen(PREFACE) ? c->in.size : strlen(PREFACE);
+	if (memcmp(c->in.data, PREFACE, known) != 0)
+		connection_set_protocol(c, &http1_protocol);
+	else if (known == strlen(PREFACE) && http2_start(c) == 0)
+		connection_set_protocol(c, &http2_protocol);
+	else if (known == strlen(PREFACE))
+		c->dead = true;
 	if (!c->protocol)
 		return 0;
 	CLEANUP(buf_release) struct buf first = c->in;
@@ -262,7 +238,11 @@ static void connection_read(struct http_connection *c)
 
 	while (c->readable && !c->dead &&
 		(c->lingering || !c->protocol || c->protocol->hungry(c))) {
-		ssize_t n = connection_receive(c, input, INPUT_SIZE);
+		ssize_t n = c->tls ? tls_session_read(c->tls, input, INPUT_SIZE)
+				   : recv(c->fd, input, INPUT_SIZE, MSG_DONTWAIT);
+
+		if (n < 0 && !c->tls)
+			n = -errno;
 
 		if (n == -EAGAIN || n == -EINTR)
 			c->readable = n == -EINTR;
@@ -297,7 +277,12 @@ static size_t connection_write_some(struct http_connection *c, const uint8_t *by
 	size_t sent = 0;
 
 	while (sent < size && c->writable && !c->dead) {
-		ssize_t n = connection_transmit(c, bytes + sent, size - sent);
+		ssize_t n = c->tls ? tls_session_write(c->tls, bytes + sent, size - sent)
+				   : send(c->fd, bytes + sent, size - sent,
+					     MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && !c->tls)
+			n = -errno;
 
 		if (n > 0) {
 			sent += (size_t)n;
@@ -355,33 +340,6 @@ void connection_pause(struct http_connection *c, uint64_t ns)
 		c->pause_ns = c->worker->now_ns + ns;
 }
 
-/* Returns whether the pause of C is over. */
-static bool connection_go_on(struct http_connection *c)
-{
-	struct epoll_event event = {.events = CONNECTION_EVENTS, .data.ptr = c};
-
-	if (c->worker->now_ns < c->pause_ns && !c->dead) {
-		serve_timer_set(&c->timer, c->pause_ns);
-		return false;
-	}
-	c->pause_ns = 0;
-	c->readable = c->writable = true;
-	c->dead |= epoll_ctl(c->worker->epoll, EPOLL_CTL_MOD, c->fd, &event) < 0;
-	return true;
-}
-
-/* Ends the sending side, and reads for a moment: closing at once would reset the connection, and
- * the client might lose the answer. */
-static void connection_linger(struct http_connection *c)
-{
-	c->lingering = true;
-	if (c->tls)
-		tls_session_end(c->tls);
-	(void)shutdown(c->fd, SHUT_WR); /* a dead connection closes below */
-	c->began_ns = c->worker->now_ns;
-	connection_read(c);
-}
-
 /* Returns true if the request needs more of the client. */
 static bool connection_awaits_body(const struct http_connection *c)
 {
@@ -413,9 +371,18 @@ static uint64_t connection_deadline(const struct http_connection *c)
 
 void connection_turn(struct http_connection *c)
 {
+	struct epoll_event event = {.events = CONNECTION_EVENTS, .data.ptr = c};
+
 	CHECK_OBJ(c, CONNECTION_MAGIC);
-	if (c->pause_ns && !connection_go_on(c))
+	if (c->worker->now_ns < c->pause_ns && !c->dead) {
+		serve_timer_set(&c->timer, c->pause_ns);
 		return;
+	}
+	if (c->pause_ns) {
+		c->pause_ns = 0;
+		c->readable = c->writable = true;
+		c->dead |= epoll_ctl(c->worker->epoll, EPOLL_CTL_MOD, c->fd, &event) < 0;
+	}
 	if (c->in_handshake && !c->dead)
 		connection_handshake(c);
 	if (!c->in_handshake) {
@@ -424,8 +391,16 @@ void connection_turn(struct http_connection *c)
 			connection_write(c);
 	}
 	bool flushed = c->out.size == c->out_sent;
-	if (!c->dead && !c->lingering && c->protocol && c->protocol->over(c) && flushed)
-		connection_linger(c);
+	if (!c->dead && !c->lingering && c->protocol && c->protocol->over(c) && flushed) {
+		/* Ends the sending side, and reads for a moment: closing at once would reset the
+		 * connection, and the client might lose the answer. */
+		c->lingering = true;
+		if (c->tls)
+			tls_session_end(c->tls);
+		(void)shutdown(c->fd, SHUT_WR); /* a dead connection closes below */
+		c->began_ns = c->worker->now_ns;
+		connection_read(c);
+	}
 	if (c->dead || (c->lingering && c->read_ended)) {
 		if (!c->ready) /* else its due turn does it */
 			connection_close(&c);

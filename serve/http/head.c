@@ -99,30 +99,6 @@ struct bytes head_next_word(struct bytes *rest)
 	return BYTES(start, (size_t)(p - start));
 }
 
-static void head_read_connection(struct bytes value, struct request_head *head)
-{
-	for (struct bytes word; (word = head_next_word(&value)).size;) {
-		head->close |= head_equal(word, "close");
-		head->upgrade |= head_equal(word, "upgrade");
-		if (head->version == EXCHANGE_HTTP_1_0 && head_equal(word, "keep-alive"))
-			head->close = false;
-	}
-}
-
-static bool head_read_host(
-	struct bytes value, struct request_head *head, struct head_error *ret_error)
-{
-	const uint8_t *p = value.data;
-
-	if (head->host.data)
-		return head_fail(ret_error, 400, "there are two Host headers");
-	for (size_t i = 0; i < value.size; i++)
-		if (!head_is_token(p[i]) && !strchr(":[]", p[i]))
-			return head_fail(ret_error, 400, "the Host header is malformed");
-	head->host = value;
-	return true;
-}
-
 /* Reads the fields of the request's framing. */
 static bool head_read_framing(const struct exchange_header *field, struct request_head *head,
 	struct head_error *ret_error)
@@ -144,7 +120,12 @@ static bool head_read_framing(const struct exchange_header *field, struct reques
 			return head_fail(ret_error, 501, "the only Transfer-Encoding is chunked");
 		head->chunked = true;
 	} else if (head_equal(field->name, "connection")) {
-		head_read_connection(value, head);
+		for (struct bytes word; (word = head_next_word(&value)).size;) {
+			head->close |= head_equal(word, "close");
+			head->upgrade |= head_equal(word, "upgrade");
+			if (head->version == EXCHANGE_HTTP_1_0 && head_equal(word, "keep-alive"))
+				head->close = false;
+		}
 	} else if (head_equal(field->name, "expect")) {
 		if (!head_equal(value, "100-continue"))
 			return head_fail(ret_error, 417, "the only expectation is 100-continue");
@@ -177,8 +158,15 @@ static bool head_parse_field(
 		if ((*q < 0x20 && *q != '\t') || *q == 0x7f)
 			return head_fail(ret_error, 400, "a header has a control character");
 	field->value = BYTES(p, (size_t)(end - p));
-	if (head_equal(field->name, "host"))
-		return head_read_host(field->value, head, ret_error);
+	if (head_equal(field->name, "host")) {
+		if (head->host.data)
+			return head_fail(ret_error, 400, "there are two Host headers");
+		for (const uint8_t *q = p; q < end; q++)
+			if (!head_is_token(*q) && !strchr(":[]", *q))
+				return head_fail(ret_error, 400, "the Host header is malformed");
+		head->host = field->value;
+		return true;
+	}
 	if (head->n_fields == HEAD_FIELDS_MAX - 1)
 		return head_fail(ret_error, 431, "the request has too many headers");
 	head->n_fields++;

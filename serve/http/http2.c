@@ -358,23 +358,17 @@ static void http2_wake(struct http_connection *c, struct stream *s)
 		c->dead = true;
 }
 
-/* Resumes the streams woken during the library's reading. */
-static void http2_resume(struct http_connection *c)
-{
-	c->http2->resume_owed = false;
-	for (struct stream *s = c->streams; s; s = s->next) {
-		if (s->resume_owed)
-			http2_wake(c, s);
-		s->resume_owed = false;
-	}
-}
-
 static int http2_output(struct http_connection *c, struct buf *out)
 {
 	const uint8_t *frame;
 
-	if (c->http2->resume_owed)
-		http2_resume(c);
+	/* Resume the streams woken during the library's reading. */
+	for (struct stream *s = c->http2->resume_owed ? c->streams : NULL; s; s = s->next) {
+		if (s->resume_owed)
+			http2_wake(c, s);
+		s->resume_owed = false;
+	}
+	c->http2->resume_owed = false;
 	while (out->size + HTTP2_FRAME_ROOM <= EXCHANGE_ROOM) {
 		ssize_t n = nghttp2_session_mem_send(c->http2->session, &frame);
 

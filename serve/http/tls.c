@@ -98,44 +98,29 @@ static int tls_bind_sessions(struct tls_setting *setting, const char *client_ca)
 		       : tls_fail("setting TLS up");
 }
 
-/* Reads the certificate and its key. RET_PART: the faulty one. */
-static int tls_load_pair(SSL_CTX *context, const struct tls_files *files, enum tls_part *ret_part)
-{
-	*ret_part = TLS_PART_CERTIFICATE;
-	if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
-		return tls_fail("reading the certificate '%s'", files->certificate);
-	*ret_part = TLS_PART_KEY;
-	if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1)
-		return tls_fail("reading the key '%s' of the certificate '%s'", files->key,
-			files->certificate);
-	if (SSL_CTX_check_private_key(context) != 1)
-		return tls_fail("the key '%s' does not belong to the certificate '%s'", files->key,
-			files->certificate);
-	return 0;
-}
-
-/* Lets clients show certificates of CLIENT_CA; NULL: none. */
-static int tls_load_client_ca(SSL_CTX *context, const char *client_ca)
-{
-	if (!client_ca)
-		return 0;
-	if (SSL_CTX_load_verify_locations(context, client_ca, NULL) != 1)
-		return tls_fail("reading the CA '%s'", client_ca);
-	SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(client_ca));
-	/* A client without a certificate is welcome; one with a wrong certificate is not. */
-	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_CLIENT_ONCE, NULL);
-	return 0;
-}
-
 /* Reads FILES; each may be NULL. RET_PART: the faulty one. */
 static int tls_load_files(SSL_CTX *context, const struct tls_files *files, enum tls_part *ret_part)
 {
-	int r = files->certificate ? tls_load_pair(context, files, ret_part) : 0;
+	const char *certificate = files->certificate, *key = files->key;
 
-	if (r < 0)
-		return r;
+	*ret_part = TLS_PART_CERTIFICATE;
+	if (certificate && SSL_CTX_use_certificate_chain_file(context, certificate) != 1)
+		return tls_fail("reading the certificate '%s'", certificate);
+	*ret_part = TLS_PART_KEY;
+	if (certificate && SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1)
+		return tls_fail("reading the key '%s' of the certificate '%s'", key, certificate);
+	if (certificate && SSL_CTX_check_private_key(context) != 1)
+		return tls_fail(
+			"the key '%s' does not belong to the certificate '%s'", key, certificate);
 	*ret_part = TLS_PART_CLIENT_CA;
-	return tls_load_client_ca(context, files->client_ca);
+	if (!files->client_ca)
+		return 0;
+	if (SSL_CTX_load_verify_locations(context, files->client_ca, NULL) != 1)
+		return tls_fail("reading the CA '%s'", files->client_ca);
+	SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(files->client_ca));
+	/* A client without a certificate is welcome; one with a wrong certificate is not. */
+	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_CLIENT_ONCE, NULL);
+	return 0;
 }
 
 static int tls_load(struct tls_setting *setting, const struct tls_files *files)

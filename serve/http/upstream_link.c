@@ -93,43 +93,28 @@ static int link_watch(struct upstream_link *link, int operation, int fd)
 	return epoll_ctl(link->links->epoll, operation, fd, &event);
 }
 
-/* The oldest request whose connection is still being opened; NULL: none. */
-static struct upstream_link *link_waiting(const struct upstream_links *links)
-{
-	struct upstream_link *oldest = NULL;
-
-	for (struct upstream_link *link = links->used; link; link = link->next)
-		if (link->state == UPSTREAM_CONNECTING && !link->fresh && link->ready)
-			oldest = link;
-	return oldest;
-}
-
-/* Gives the open LINK, off all lists, to the request that WAITING was opened for. */
-static void link_hand_over(struct upstream_link *link, struct upstream_link *waiting)
-{
-	struct upstream_links *links = link->links;
-
-	link->ready = waiting->ready;
-	link->context = waiting->context;
-	link->holder = waiting->holder;
-	link->was_idle = true;
-	*link->holder = link;
-	CHAIN_ADD(&links->used, link);
-	(void)link_watch(link, EPOLL_CTL_MOD, link->fd); /* it can be written: ready() is called */
-	waiting->ready = NULL;
-}
-
 /* Finds a use for the open LINK, off all lists: the oldest request that waits, or a later one. A
  * server with no time for handshakes would else fail requests that its connections could take. */
 static void link_rest(struct upstream_link *link)
 {
 	struct upstream_links *links = link->links;
-	struct upstream_link *waiting = link_waiting(links);
+	struct upstream_link *waiting = NULL; /* the oldest one is the last */
 
+	for (struct upstream_link *used = links->used; used; used = used->next)
+		if (used->state == UPSTREAM_CONNECTING && !used->fresh && used->ready)
+			waiting = used;
 	if (link->generation != links->server.generation) {
 		link_discard(link);
 	} else if (waiting) {
-		link_hand_over(link, waiting);
+		link->ready = waiting->ready;
+		link->context = waiting->context;
+		link->holder = waiting->holder;
+		link->was_idle = true;
+		*link->holder = link;
+		CHAIN_ADD(&links->used, link);
+		/* It can be written: ready() is called. */
+		(void)link_watch(link, EPOLL_CTL_MOD, link->fd);
+		waiting->ready = NULL;
 	} else if (links->n_idle >= IDLE_MAX) {
 		link_discard(link);
 	} else {
