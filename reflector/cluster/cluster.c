@@ -42,23 +42,6 @@ static void cluster_answered(struct cluster *cluster)
 	stats_set_error(cluster->options.stats, "");
 }
 
-static int cluster_accept(struct cluster *cluster, const char *was, const char *text)
-{
-	if (strcmp(was, text) != 0 && identity_is_better(was, text)) {
-		int r = recorder_changed(cluster->recorder,
-			journal_set_cluster(recorder_journal(cluster->recorder), text));
-
-		if (r < 0)
-			return r;
-	}
-	if (!cluster->known)
-		LOG(cluster_identified, .server = http_server(cluster->options.http),
-			.identity = text);
-	cluster->known = true;
-	cluster_answered(cluster);
-	return 0;
-}
-
 /* Asks again later. Logs only the first failure in a row. */
 static void cluster_fail(struct cluster *cluster, int result)
 {
@@ -85,10 +68,18 @@ static int cluster_check_identity(struct cluster *cluster, const char *text)
 		r = journal_meta(journal, journal_txn(journal), &meta);
 	if (r < 0)
 		return recorder_fail(cluster->recorder, r);
-	if (!identity_is_other(meta.cluster, text))
-		return cluster_accept(cluster, meta.cluster, text);
-	LOG(cluster_replaced, .was = meta.cluster, .is = text);
-	cluster->another = true;
+	cluster->another = identity_is_other(meta.cluster, text);
+	if (cluster->another) {
+		LOG(cluster_replaced, .was = meta.cluster, .is = text);
+	} else if (strcmp(meta.cluster, text) != 0 && identity_is_better(meta.cluster, text)) {
+		r = recorder_changed(cluster->recorder, journal_set_cluster(journal, text));
+		if (r < 0)
+			return r;
+	}
+	if (!cluster->another && !cluster->known)
+		LOG(cluster_identified, .server = http_server(cluster->options.http),
+			.identity = text);
+	cluster->known |= !cluster->another;
 	cluster_answered(cluster);
 	return 0;
 }

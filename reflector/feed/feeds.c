@@ -394,6 +394,7 @@ static const struct feed_definition *relist_find(const struct feeds *feeds, cons
 static const char *relist_one(struct feeds *feeds, struct configured_feed *w)
 {
 	struct list_turns t;
+
 	if (!w->session) {
 		resolve_at(feeds, w, 0);
 		return w->pending.feed ? w->pending.error

@@ -101,23 +101,6 @@ static int bolt_open(struct bolt *bolt, uint64_t *ret_root)
 
 /* ---- pages --------------------------------------------------------------- */
 
-static int bolt_find(struct bolt *bolt, uint64_t page, struct bolt_run *ret_run)
-{
-	if (page < 2 || page >= bolt->pages)
-		return bolt_damaged(page, "is not in the file, which may be cut");
-	if (bolt->seen[page / 8] & 1u << page % 8)
-		return bolt_damaged(page, "is in it twice");
-	bolt->seen[page / 8] |= (uint8_t)(1u << page % 8);
-	ret_run->data = bolt->file + page * bolt->page_size;
-	uint64_t more = le32_get(ret_run->data + MORE);
-	if (le64_get(ret_run->data) != page)
-		return bolt_damaged(page, "has another number");
-	if (more >= bolt->pages - page)
-		return bolt_damaged(page, "is larger than can be");
-	ret_run->size = (size_t)(more + 1) * bolt->page_size;
-	return 0;
-}
-
 /* Returns the SIZE bytes AT of a page; no data: they are not in it. */
 static struct bytes run_bytes(const struct bolt_run *run, uint64_t at, uint64_t size)
 {
@@ -185,11 +168,21 @@ static int bolt_rows(struct bolt *bolt, uint64_t page, const struct bolt_run *ru
 
 static int bolt_tree(struct bolt *bolt, uint64_t page, unsigned depth)
 {
-	struct bolt_run run;
-	int r = depth > DEPTH_MAX ? bolt_damaged(page, "is deeper than can be")
-				  : bolt_find(bolt, page, &run);
-
-	return r == 0 ? bolt_rows(bolt, page, &run, depth) : r;
+	if (depth > DEPTH_MAX)
+		return bolt_damaged(page, "is deeper than can be");
+	if (page < 2 || page >= bolt->pages)
+		return bolt_damaged(page, "is not in the file, which may be cut");
+	if (bolt->seen[page / 8] & 1u << page % 8)
+		return bolt_damaged(page, "is in it twice");
+	bolt->seen[page / 8] |= (uint8_t)(1u << page % 8);
+	const uint8_t *data = bolt->file + page * bolt->page_size;
+	uint64_t more = le32_get(data + MORE);
+	if (le64_get(data) != page)
+		return bolt_damaged(page, "has another number");
+	if (more >= bolt->pages - page)
+		return bolt_damaged(page, "is larger than can be");
+	const struct bolt_run run = {data, (size_t)(more + 1) * bolt->page_size};
+	return bolt_rows(bolt, page, &run, depth);
 }
 
 int bolt_walk(int fd, const char *bucket, bolt_row_fn *fn, void *arg)

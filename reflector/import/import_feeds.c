@@ -337,18 +337,6 @@ static size_t feeds_find(const struct import *import, const struct import_kind *
 	return found;
 }
 
-static int feeds_put_empty_list(struct import *import, struct import_feed *feed)
-{
-	struct record record = {
-		.feed = feed->id, .type = RECORD_LIST_BEGIN, .time_ns = import->audit_ns};
-	uint64_t end;
-	int r = journal_append(import->journal, &record, &feed->begin);
-
-	record.type = RECORD_LIST_END;
-	record.rv = BYTES_LIT("1");
-	return r < 0 ? r : journal_append(import->journal, &record, &end);
-}
-
 void import_take_plural(struct import *import, struct bytes plural)
 {
 	struct import_kind *kind = &import->feeds[import->last_feed].kind;
@@ -372,16 +360,19 @@ int import_find_feed(
 		return r;
 	struct import_feed *feed = &import->feeds[i];
 	import->last_feed = i;
-	if (import->change && feed->is_new && !feed->open) { /* no list: changes from nothing on */
-		feed->is_new = false;
-		r = feeds_put_empty_list(import, feed);
-	} else if (!import->change && !feed->open) {
-		feed->open = true;
-		r = journal_append(import->journal,
-			&(struct record){.feed = feed->id,
-				.type = RECORD_LIST_BEGIN,
-				.time_ns = import->time_ns},
-			&feed->begin);
+	if (!feed->open && (!import->change || feed->is_new)) {
+		struct record record = {.feed = feed->id,
+			.type = RECORD_LIST_BEGIN,
+			.time_ns = import->change ? import->audit_ns : import->time_ns};
+		uint64_t end;
+
+		r = journal_append(import->journal, &record, &feed->begin);
+		record.type = RECORD_LIST_END;
+		record.rv = BYTES_LIT("1");
+		if (r == 0 && import->change) /* no list: changes from nothing on */
+			r = journal_append(import->journal, &record, &end);
+		feed->open = !import->change;
+		feed->is_new &= feed->open;
 	}
 	if (custom_compare_versions(kind->version, feed->kind.version) < 0)
 		memcpy(feed->kind.version, kind->version, sizeof(kind->version));

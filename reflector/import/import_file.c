@@ -63,18 +63,6 @@ int import_take_item(void *arg, struct bytes item, bool cut)
 	return 0;
 }
 
-static size_t file_count_lines(const uint8_t *piece, size_t size)
-{
-	const uint8_t *end = piece + size;
-	size_t lines = 0;
-
-	while ((piece = memchr(piece, '\n', (size_t)(end - piece)))) {
-		piece++;
-		lines++;
-	}
-	return lines;
-}
-
 static int file_read_json(struct import *import, struct file_input *input)
 {
 	struct list_page page;
@@ -85,7 +73,11 @@ static int file_read_json(struct import *import, struct file_input *input)
 	while (r == 0 && input->size) {
 		r = list_feed(import->list, input->piece, input->size);
 		size_t used = r < 0 ? list_offset(import->list) : input->size;
-		import->lines += file_count_lines(input->piece, used);
+		const uint8_t *p = input->piece, *end = p + used;
+		while ((p = memchr(p, '\n', (size_t)(end - p)))) {
+			import->lines++;
+			p++;
+		}
 		if (r == 0)
 			r = input->file->read(input->file->arg, input->piece, PIECE, &input->size);
 	}

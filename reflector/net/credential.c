@@ -51,22 +51,6 @@ static int credential_read_token(const char *path, char **ret_token)
 	return *ret_token ? 0 : err_set(-ENOMEM, "tokenFile '%s'", path);
 }
 
-/* Reads the token file for the first time. The kubeconfig's token stands in for one that can't be
- * read yet, as in client-go. */
-static int credential_first_token(struct credential *credential)
-{
-	const struct kubeconfig *config = credential->config;
-	int r = credential_read_token(config->token_file, &credential->token);
-
-	if (r == 0 || !config->token)
-		return r;
-	LOG(credential_unreadable, .error = err_text(r));
-	err_forget();
-	credential->unreadable = true;
-	credential->token = strdup(config->token);
-	return credential->token ? 0 : err_set(-ENOMEM, "credential");
-}
-
 /* Reads the token file again if due. On failure the old token stays in use. */
 static void credential_renew_token(struct credential *credential, uint64_t now_ns)
 {
@@ -104,10 +88,17 @@ int credential_new(const struct kubeconfig *config, struct certificates *certifi
 	credential->config = config;
 	credential->certificates = certificates;
 	credential->read_ns = proc_monotonic_ns();
-	if (config->token_file) {
-		r = credential_first_token(credential);
-		if (r < 0)
-			return r;
+	r = config->token_file ? credential_read_token(config->token_file, &credential->token) : 0;
+	if (r < 0 && !config->token)
+		return r;
+	/* The kubeconfig's token stands in for one that can't be read yet, as in client-go. */
+	if (r < 0) {
+		LOG(credential_unreadable, .error = err_text(r));
+		err_forget();
+		credential->unreadable = true;
+		credential->token = strdup(config->token);
+		if (!credential->token)
+			return err_set(-ENOMEM, "credential");
 	}
 	if (config->exec.command) {
 		r = exec_new(config, EXEC_LIMIT_NS, &credential->exec);

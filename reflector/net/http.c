@@ -231,21 +231,6 @@ static int sockets_on_timer(CURLM *multi, long timeout_ms, void *arg)
 	return 0;
 }
 
-static int http_sockets_open(struct http *http)
-{
-	http->timer_ns = UINT64_MAX;
-	http->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (http->epoll < 0)
-		return err_set(-errno, "an epoll set for connections");
-	if (curl_multi_setopt(http->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX) ||
-		curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, sockets_on_change) ||
-		curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http) ||
-		curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, sockets_on_timer) ||
-		curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http))
-		return err_set(-ENOMEM, "libcurl");
-	return 0;
-}
-
 static int http_sockets_run(struct http *http)
 {
 	struct epoll_event events[SOCKETS_BATCH];
@@ -432,11 +417,18 @@ int http_new(const struct kubeconfig *config, struct http **ret_http)
 		return err_set(-ENOMEM, "libcurl");
 	http->global_init = true;
 	http->multi = curl_multi_init();
-	if (!http->multi)
+	http->timer_ns = UINT64_MAX;
+	http->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (http->epoll < 0)
+		return err_set(-errno, "an epoll set for connections");
+	if (!http->multi ||
+		curl_multi_setopt(http->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX) ||
+		curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, sockets_on_change) ||
+		curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http) ||
+		curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, sockets_on_timer) ||
+		curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http))
 		return err_set(-ENOMEM, "libcurl");
-	r = http_sockets_open(http);
-	if (!r)
-		r = http_parse_server(http);
+	r = http_parse_server(http);
 	if (!r)
 		r = certificates_new(config, &http->certificates);
 	if (!r)

@@ -40,11 +40,12 @@ bool trimming_is_idle(const struct trimming *trimming)
 	return !trimming->running && !trimming_is_due(trimming);
 }
 
-/* Removes the pin files of killed readers, and logs when no page of the journal is used again. */
-static void trimming_clean_up(struct trimming *trimming)
+void trimming_plan(struct trimming *trimming, uint64_t list_begin, bool pressed)
 {
-	int cleared = env_clean_pins(journal_env(trimming->journal));
+	int cleared = env_clean_pins(journal_env(trimming->journal)); /* of killed readers */
 
+	trimming->due_ns = proc_monotonic_ns() + TRIM_PAUSE;
+	trimming->soon_ns = proc_monotonic_ns() + TRIM_SOON;
 	if (cleared > 0)
 		stats_add(trimming->stats, STAT_STALE_READERS, (uint64_t)cleared);
 	if (cleared < 0 && !trimming->readers_unknown)
@@ -52,13 +53,6 @@ static void trimming_clean_up(struct trimming *trimming)
 	trimming->readers_unknown = cleared < 0;
 	err_ignore(cleared,
 		"no page is reused until the pins can be read, and readers and writer go on");
-}
-
-void trimming_plan(struct trimming *trimming, uint64_t list_begin, bool pressed)
-{
-	trimming->due_ns = proc_monotonic_ns() + TRIM_PAUSE;
-	trimming->soon_ns = proc_monotonic_ns() + TRIM_SOON;
-	trimming_clean_up(trimming);
 	/* The journal before this one goes when the index has moved over. */
 	if (trimming->old_left && journal_remove_old(trimming->home) > 0)
 		trimming->old_left = false;
