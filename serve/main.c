@@ -656,23 +656,12 @@ static void serve_accept(struct serve *serve, const struct listener *listener)
 	}
 }
 
-/* Answers `kinf replay`. */
-static void serve_command(struct serve *serve)
-{
-	struct control_call **call = &serve->daemon->call;
-	char text[CONTROL_SIZE];
-
-	if (!*call)
-		return;
-	int r = answer_replay(serve->shared.answer, control_argument(*call), text, sizeof(text));
-	control_end(call, r, r < 0 ? err_text(r) : text);
-	err_forget();
-}
-
 /* Accepts, and sleeps for at most TIMEOUT_MS. */
 static int serve_turn(struct serve *serve, int timeout_ms)
 {
 	struct pollfd fds[LISTENERS_MAX + DAEMON_FDS];
+	struct control_call **call = &serve->daemon->call;
+	char text[CONTROL_SIZE];
 	bool paused = proc_monotonic_ns() < serve->accept_at_ns;
 	int failed = __atomic_load_n(&serve->shared.failed, __ATOMIC_RELAXED);
 
@@ -685,7 +674,12 @@ static int serve_turn(struct serve *serve, int timeout_ms)
 	int n = poll(fds, serve->listeners.n + DAEMON_FDS, timeout_ms);
 	if (n > 0 && (fds[0].revents || fds[1].revents || fds[2].revents))
 		(void)daemon_attend(serve->daemon); /* the caller checks daemon->stop */
-	serve_command(serve);
+	if (*call) {                                /* `kinf replay` */
+		int r = answer_replay(
+			serve->shared.answer, control_argument(*call), text, sizeof(text));
+		control_end(call, r, r < 0 ? err_text(r) : text);
+		err_forget();
+	}
 	for (size_t i = 0; n > 0 && i < serve->listeners.n; i++)
 		if (fds[i + DAEMON_FDS].revents)
 			serve_accept(serve, &serve->listeners.items[i]);

@@ -177,32 +177,18 @@ static int mcp_start(struct answer_request *request, struct mcp_stage *stage)
 
 /* ---- its answer ----------------------------------------------------------- */
 
-/* Reads the answer of the ended process. Returns its status; 0: it has no head. *RET_BODY is within
- * OUT. */
-static int mcp_read(struct mcp_stage *stage, struct buf *out, struct bytes *ret_body)
-{
-	static const char end[] = "\r\n\r\n";
-	int status = 0;
-
-	if (lseek(stage->out_fd, 0, SEEK_SET) < 0 || buf_read_file(out, stage->out_fd, "it") < 0)
-		return 0;
-	const char *text = buf_cstr(out), *body = strstr(text, end);
-	if (!body || sscanf(text, "Status: %3d", &status) != 1)
-		return 0;
-	body += strlen(end);
-	*ret_body = BYTES(body, out->size - (size_t)(body - text));
-	return status;
-}
-
 static void mcp_send(struct answer_request *request, struct mcp_stage *stage, int ended)
 {
 	static const struct exchange_header headers[] = {
 		{BYTES_LIT("content-type"), BYTES_LIT("application/json")}};
+	static const char end[] = "\r\n\r\n";
 	CLEANUP(buf_release) struct buf out = BUF_INIT;
-	struct bytes body = BYTES_NONE;
-	int status = mcp_read(stage, &out, &body);
+	const char *body = NULL;
+	int status = 0;
 
-	if (!status) {
+	if (lseek(stage->out_fd, 0, SEEK_SET) == 0 && buf_read_file(&out, stage->out_fd, "it") == 0)
+		body = strstr(buf_cstr(&out), end);
+	if (!body || sscanf(buf_cstr(&out), "Status: %3d", &status) != 1 || !status) {
 		api_status_set(&request->status, 500, "InternalError",
 			"'%s mcp' ended without an answer, with %s %d", stage->mcp->program,
 			WIFSIGNALED(ended) ? "signal" : "status",
@@ -210,8 +196,10 @@ static void mcp_send(struct answer_request *request, struct mcp_stage *stage, in
 		answer_refuse(request, 500);
 		return;
 	}
-	exchange_begin(request->x, status, headers, body.size ? 1 : 0);
-	exchange_send(request->x, body);
+	body += strlen(end);
+	size_t size = out.size - (size_t)(body - buf_cstr(&out));
+	exchange_begin(request->x, status, headers, size ? 1 : 0);
+	exchange_send(request->x, BYTES(body, size));
 	answer_request_free(&request);
 }
 

@@ -430,25 +430,6 @@ static void list_stream(struct listing *list)
 
 /* ---- from the beginning ------------------------------------------------- */
 
-static int list_start(struct answer_request *request)
-{
-	const struct api_options *o = &request->options;
-	struct listing *list = calloc(1, sizeof(*list));
-
-	if (!list)
-		return err_set(-ENOMEM, "a list");
-	list->request = request;
-	list->body.encoder.request = request;
-	answer_set_stage(request, list, list_free);
-	if (!*o->token)
-		return 0;
-	int r = api_token_parse(o->token, &list->token, &request->status);
-	if (r == 0 && !api_options_any_rv(o))
-		r = api_status_set(&request->status, 400, "BadRequest",
-			"specifying resource version is not allowed when using continue");
-	return r;
-}
-
 static void list_go_on(struct answer_request *request)
 {
 	struct listing *list = request->stage;
@@ -482,9 +463,21 @@ static void list_go_on(struct answer_request *request)
 
 void answer_list(struct answer_request *request)
 {
-	int r = list_start(request);
+	const struct api_options *o = &request->options;
+	struct listing *list = calloc(1, sizeof(*list));
+	int r = list ? 0 : err_set(-ENOMEM, "a list");
 
 	request->resume = list_go_on;
+	if (list) {
+		list->request = request;
+		list->body.encoder.request = request;
+		answer_set_stage(request, list, list_free);
+		if (*o->token)
+			r = api_token_parse(o->token, &list->token, &request->status);
+	}
+	if (r == 0 && *o->token && !api_options_any_rv(o))
+		r = api_status_set(&request->status, 400, "BadRequest",
+			"specifying resource version is not allowed when using continue");
 	if (r != 0)
 		answer_refuse(request, r);
 	else

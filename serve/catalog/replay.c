@@ -138,37 +138,25 @@ void replay_wake(struct replay *replay)
 
 /* ---- commands ------------------------------------------------------------ */
 
-static int replay_step(struct replay *replay, const char *count)
-{
-	uint64_t steps = 1, until_ns = proc_monotonic_ns() + SECOND_NS;
-	int r = *count ? decimal_parse(bytes_str(count), STEPS_MAX, &steps) : 0;
-
-	if (r < 0)
-		return r;
-	replay_set(replay, replay_now(replay), 0);
-	replay->steps = steps;
-	(void)pthread_cond_broadcast(&replay->changed);
-	while (replay->steps && proc_monotonic_ns() < until_ns)
-		replay_sleep(replay, until_ns);
-	return 0;
-}
-
 static int replay_do(struct replay *replay, const char *word, const char *operand)
 {
-	uint64_t speed = 0;
+	uint64_t speed = 0, steps = 0, until_ns = proc_monotonic_ns() + SECOND_NS;
 	int r = 0;
 
 	if (strcmp(word, "step") == 0)
-		return replay_step(replay, operand);
-	if (strcmp(word, "run") == 0)
+		r = decimal_parse(
+			*operand ? bytes_str(operand) : BYTES_LIT("1"), STEPS_MAX, &steps);
+	else if (strcmp(word, "run") == 0)
 		r = replay_parse_speed(operand, &speed);
 	else if (strcmp(word, "stop") != 0 || *operand)
 		r = err_say(ERR_SYNTAX, "'%s' is no command: step, run or stop", word);
 	if (r < 0)
 		return r;
-	replay->steps = 0;
+	replay->steps = steps;
 	replay_set(replay, replay_now(replay), speed);
 	(void)pthread_cond_broadcast(&replay->changed);
+	while (replay->steps && proc_monotonic_ns() < until_ns)
+		replay_sleep(replay, until_ns);
 	return 0;
 }
 
