@@ -132,7 +132,7 @@ struct list_turns {
 	struct session *first; /* queued; NULL: none is */
 };
 
-static void feeds_count_turns(const struct feeds *feeds, uint64_t now, struct list_turns *ret_turns)
+static struct list_turns feeds_count_turns(const struct feeds *feeds, uint64_t now)
 {
 	struct list_turns t = {.silent_at = UINT64_MAX};
 
@@ -149,7 +149,7 @@ static void feeds_count_turns(const struct feeds *feeds, uint64_t now, struct li
 				t.silent_at = at;
 		}
 	}
-	*ret_turns = t;
+	return t;
 }
 
 /*
@@ -160,11 +160,9 @@ static void feeds_count_turns(const struct feeds *feeds, uint64_t now, struct li
 static void feeds_give_turns(struct feeds *feeds, uint64_t now)
 {
 	size_t most = feeds->shared.policy.list_concurrency;
-	struct list_turns t;
-
 	feeds->turns_ns = UINT64_MAX;
 	while (feeds->queued) {
-		feeds_count_turns(feeds, now, &t);
+		struct list_turns t = feeds_count_turns(feeds, now);
 		if (t.busy >= most)
 			feeds->turns_ns = t.silent_at;
 		if (t.busy >= most || !t.first)
@@ -393,8 +391,6 @@ static const struct feed_definition *relist_find(const struct feeds *feeds, cons
 /* Lists the feed of W again, or asks discovery for it. Returns the obstacle, NULL: none. */
 static const char *relist_one(struct feeds *feeds, struct configured_feed *w)
 {
-	struct list_turns t;
-
 	if (!w->session) {
 		resolve_at(feeds, w, 0);
 		return w->pending.feed ? w->pending.error
@@ -403,8 +399,8 @@ static const char *relist_one(struct feeds *feeds, struct configured_feed *w)
 	session_on(w->session, FEED_ON_RELIST);
 	if (!feeds->started)
 		return "this run of the reflector has not heard from the API server yet";
-	feeds_count_turns(feeds, proc_monotonic_ns(), &t);
-	if (session_is_queued(w->session) && t.busy >= feeds->shared.policy.list_concurrency)
+	size_t busy = feeds_count_turns(feeds, proc_monotonic_ns()).busy;
+	if (session_is_queued(w->session) && busy >= feeds->shared.policy.list_concurrency)
 		return "as many feeds as may at once are being listed";
 	return session_obstacle(w->session);
 }

@@ -144,18 +144,6 @@ int record_store_passed(struct record_feed *feed)
 
 /* ---- the end of an object ----------------------------------------------- */
 
-/* Passes the object over; the error sentence is the reason. Returns: 1: new; 0: known; an error. */
-static int record_pass_over(struct record_feed *feed, const struct arrival *arrival)
-{
-	struct err_kept why;
-
-	err_keep(&why);
-	int r = record_put_passed(feed, &(struct passed_object){.name = record_key(arrival),
-						.why = bytes_str(why.text),
-						.limit = arrival->cut ? feed->item_max : 0});
-	return r < 0 ? recorder_fail(feed->recorder, r) : r;
-}
-
 int record_end(struct record_feed *feed, const struct arrival *arrival, int r, bool tolerant)
 {
 	int changed = 0;
@@ -163,17 +151,21 @@ int record_end(struct record_feed *feed, const struct arrival *arrival, int r, b
 	if (r < 0)
 		return r;
 	if (r == RECORD_UNREADABLE || r == RECORD_UNFIT) {
+		struct bytes name = arrival->key_size ? record_key(arrival) : BYTES_LIT("unnamed");
+		struct err_kept why;
+
+		err_keep(&why);
 		stats_add(recorder_stats(feed->recorder), STAT_BAD_OBJECTS, 1);
 		if (r == RECORD_UNREADABLE && !tolerant) {
-			struct bytes name =
-				arrival->key_size ? record_key(arrival) : BYTES_LIT("unnamed");
-			struct err_kept why;
-
-			err_keep(&why);
 			(void)err_say(ERR_PROTOCOL, "'%.*s': %s", BYTES_ARG(name), why.text);
 			return RECORD_UNREADABLE;
 		}
-		changed = record_pass_over(feed, arrival);
+		changed = record_put_passed(
+			feed, &(struct passed_object){.name = record_key(arrival),
+				      .why = bytes_str(why.text),
+				      .limit = arrival->cut ? feed->item_max : 0});
+		if (changed < 0)
+			return recorder_fail(feed->recorder, changed);
 	} else if (feed->n_passed) {
 		/* A known object came again in a sound form, or went. */
 		size_t i = record_find_passed(feed, record_key(arrival));
