@@ -19,19 +19,6 @@
 
 /* ---- the client's form --------------------------------------------------- */
 
-/* Walking a large definition for each read would cost more than most reads. */
-static int encode_deprecation(
-	struct catalog_feed *feed, const struct record *definition, struct buf *out)
-{
-	if (__atomic_load_n(&feed->undeprecated, __ATOMIC_RELAXED) == definition->seq)
-		return 0;
-	int r = api_kind_deprecation(definition->body, feed->definition.version, out);
-
-	if (r == 0 && !out->size)
-		__atomic_store_n(&feed->undeprecated, definition->seq, __ATOMIC_RELAXED);
-	return r;
-}
-
 static int encode_custom_part(struct catalog_feed *feed, const struct record *definition,
 	enum answer_custom_part part, struct buf *out)
 {
@@ -47,7 +34,13 @@ static int encode_custom_part(struct catalog_feed *feed, const struct record *de
 	case CUSTOM_LABELS:
 		return custom_selectable(definition->body, version, out);
 	case CUSTOM_WARNING:
-		return encode_deprecation(feed, definition, out);
+		/* Walking a large definition for each read would cost more than most reads. */
+		if (__atomic_load_n(&feed->undeprecated, __ATOMIC_RELAXED) == definition->seq)
+			return 0;
+		r = api_kind_deprecation(definition->body, feed->definition.version, out);
+		if (r == 0 && !out->size)
+			__atomic_store_n(&feed->undeprecated, definition->seq, __ATOMIC_RELAXED);
+		return r;
 	}
 	return 0;
 }

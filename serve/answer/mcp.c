@@ -203,26 +203,19 @@ static void mcp_send(struct answer_request *request, struct mcp_stage *stage, in
 	answer_request_free(&request);
 }
 
-/* Takes one of the places for a process. Returns false if there is none. */
-static bool mcp_take_place(struct mcp_stage *stage)
-{
-	unsigned *calls = &stage->mcp->calls;
-
-	stage->counted = __atomic_add_fetch(calls, 1, __ATOMIC_ACQ_REL) <= MCP_CALLS;
-	if (!stage->counted)
-		(void)__atomic_sub_fetch(calls, 1, __ATOMIC_ACQ_REL);
-	return stage->counted;
-}
-
 /* Starts the process once there is a place, and looks for its end. */
 static void mcp_turn(struct answer_request *request)
 {
 	struct mcp_stage *stage = request->stage;
+	unsigned *calls = &stage->mcp->calls;
 	int ended = 0, r = 0;
 
 	if (!stage->end_ns)
 		stage->end_ns = proc_monotonic_ns() + MCP_CALL_NS;
-	if (!stage->counted && mcp_take_place(stage)) {
+	if (!stage->counted && __atomic_add_fetch(calls, 1, __ATOMIC_ACQ_REL) > MCP_CALLS) {
+		(void)__atomic_sub_fetch(calls, 1, __ATOMIC_ACQ_REL);
+	} else if (!stage->counted) {
+		stage->counted = true;
 		stage->end_ns = proc_monotonic_ns() + MCP_CALL_NS;
 		r = mcp_start(request, stage);
 	}

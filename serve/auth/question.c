@@ -73,20 +73,6 @@ static void question_put_kind(struct buf *out, const char *kind)
 		kind);
 }
 
-/* Appends user and groups of the client's certificate, as the API server would see them. */
-static void question_put_subject(struct buf *out, const struct exchange_peer *peer)
-{
-	bool first = true;
-
-	question_put_member(out, "user", peer->common_name, &first);
-	buf_str(out, ",\"groups\":[");
-	for (size_t i = 0; i < peer->n_organizations; i++) {
-		json_write_string(bytes_str(peer->organizations[i]), out);
-		buf_byte(out, ',');
-	}
-	buf_str(out, "\"system:authenticated\"],");
-}
-
 /* Appends the header lines of the client's credentials. */
 static void question_put_headers(struct buf *out, const struct exchange *x, bool impersonation)
 {
@@ -150,7 +136,7 @@ bool question_make(struct question *question, const struct exchange *x,
 {
 	struct buf *out = &question->bytes;
 	bool review = x->peer->auth == CONFIG_AUTH_REVIEW;
-	bool certificate = review && *x->peer->common_name;
+	bool certificate = review && *x->peer->common_name, first = true;
 
 	*question = (struct question){
 		.bytes = BUF_SECRET, .review = review, .probe = form == QUESTION_PROBE};
@@ -165,8 +151,15 @@ bool question_make(struct question *question, const struct exchange *x,
 	}
 	if (!review || certificate)
 		question_put_kind(out, review ? "SubjectAccessReview" : "SelfSubjectAccessReview");
-	if (certificate)
-		question_put_subject(out, x->peer);
+	if (certificate) { /* user and groups as the API server would see them */
+		question_put_member(out, "user", x->peer->common_name, &first);
+		buf_str(out, ",\"groups\":[");
+		for (size_t i = 0; i < x->peer->n_organizations; i++) {
+			json_write_string(bytes_str(x->peer->organizations[i]), out);
+			buf_byte(out, ',');
+		}
+		buf_str(out, "\"system:authenticated\"],");
+	}
 	question->client_size = out->size;
 	question_put_attributes(question, a, form == QUESTION_NAMED);
 	if (!review || certificate)

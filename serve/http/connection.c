@@ -153,17 +153,6 @@ void connection_events(struct http_connection *c, uint32_t events)
 
 /* Codes of the socket and of TLS go no further than this file, so they have no sentence. */
 
-/* Answers a client that speaks plain HTTP, in the words of Go's servers. */
-static void connection_refuse_plain(struct http_connection *c)
-{
-	static const char text[] = "HTTP/1.0 400 Bad Request\r\n\r\n"
-				   "Client sent an HTTP request to an HTTPS server.\n";
-
-	/* Closing a socket with unread bytes would reset the connection before it is read. */
-	(void)recv(c->fd, c->worker->input, INPUT_SIZE, MSG_DONTWAIT);
-	(void)send(c->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
 static void connection_handshake(struct http_connection *c)
 {
 	int r = 0;
@@ -189,10 +178,16 @@ static void connection_handshake(struct http_connection *c)
 	c->in_handshake = false;
 	connection_release_slot(c);
 	if (r < 0 || tls_session_peer(c->tls, &c->peer) < 0) {
+		/* In the words of Go's servers. */
+		static const char text[] = "HTTP/1.0 400 Bad Request\r\n\r\n"
+					   "Client sent an HTTP request to an HTTPS server.\n";
 		const char *why = "tls";
 
-		if (r == TLS_PLAIN)
-			connection_refuse_plain(c);
+		if (r == TLS_PLAIN) {
+			/* Unread bytes would reset the connection before this is read. */
+			(void)recv(c->fd, c->worker->input, INPUT_SIZE, MSG_DONTWAIT);
+			(void)send(c->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
+		}
 		metric_add(metrics_cell(c->worker->shared->metrics, METRIC_REFUSED, &why), 1);
 		c->dead = true;
 		return;
