@@ -67,21 +67,6 @@ void session_set_heard(struct session *session)
 	session_touch(session);
 }
 
-/* Returns whether the log gets this feed's failure in an outage: not when it has those of some
- * others already. */
-static bool session_enter_outage(struct session *session)
-{
-	struct session_outage *outage = session->shared->outage;
-
-	if (!outage || session->counted)
-		return true;
-	if (outage->failing == SESSION_OUTAGE_LINES)
-		return false;
-	outage->failing++;
-	session->counted = true;
-	return true;
-}
-
 /* The feed no longer counts as hit by an outage. */
 static void session_leave_outage(struct session *session)
 {
@@ -163,8 +148,15 @@ void session_fail(struct session *session, const struct status *status)
 	if (session_watch_is_useless(session, status->kind))
 		session->useless_watch = true;
 	/* A restarted API server has none of the RVs of before. */
-	bool outage = status->kind == FAILURE_NETWORK || status->kind == FAILURE_EXPIRED;
-	bool many = outage && !session_enter_outage(session);
+	bool is_outage = status->kind == FAILURE_NETWORK || status->kind == FAILURE_EXPIRED;
+	struct session_outage *outage = is_outage && !session->counted ? shared->outage : NULL;
+	/* The log has the failures of some other feeds already. */
+	bool many = outage && outage->failing == SESSION_OUTAGE_LINES;
+
+	if (outage && !many) {
+		outage->failing++;
+		session->counted = true;
+	}
 
 	if (many || session->logged_kinds & kind)
 		LOG(feed_failed_again, .feed = name, .kind = kind_name, .state = state,
