@@ -271,7 +271,7 @@ static void machine_list_failed(struct feed_machine *m, const struct feed_input 
 		return;
 	case FAILURE_NETWORK:
 	case FAILURE_BUSY:
-	case FAILURE_REFUSED:
+	case FAILURE_UNAUTHORIZED:
 		/* Ask for the same page: its token is still good, and recorded items cost no
 		 * write. */
 		if (machine_repeat(m, in))
@@ -318,7 +318,7 @@ static void machine_stream_failed(struct feed_machine *m, const struct feed_inpu
 		machine_list(m, in);
 		return;
 	case FAILURE_BUSY:
-	case FAILURE_REFUSED:
+	case FAILURE_UNAUTHORIZED:
 		if (!machine_repeat(m, in))
 			machine_back_off(m, in);
 		return;
@@ -374,7 +374,7 @@ static void machine_watch_failed(struct feed_machine *m, const struct feed_input
 			machine_back_off(m, in);
 		return;
 	case FAILURE_BUSY:
-	case FAILURE_REFUSED:
+	case FAILURE_UNAUTHORIZED:
 		if (!machine_repeat(m, in))
 			machine_back_off(m, in);
 		return;

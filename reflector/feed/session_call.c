@@ -329,7 +329,7 @@ static void session_end_call(struct session *session, int result, int code)
 	} else if (result < 0) {
 		session_fail_with(session,
 			session->unreadable         ? FAILURE_UNREADABLE
-			: result == ERR_CREDENTIALS ? FAILURE_REFUSED
+			: result == ERR_CREDENTIALS ? FAILURE_UNAUTHORIZED
 			: result == ERR_NETWORK || result == ERR_TIMEOUT || result == ERR_TLS
 				? FAILURE_NETWORK
 				: FAILURE_PROTOCOL,

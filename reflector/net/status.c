@@ -20,7 +20,7 @@ static const char *const kind_names[FAILURE_KIND_MAX] = {
 	[FAILURE_EXPIRED] = "expired",
 	[FAILURE_RV_AHEAD] = "rv-ahead",
 	[FAILURE_BUSY] = "busy",
-	[FAILURE_REFUSED] = "refused",
+	[FAILURE_UNAUTHORIZED] = "refused",
 	[FAILURE_FORBIDDEN] = "forbidden",
 	[FAILURE_ABSENT] = "absent",
 	[FAILURE_REQUEST] = "request",
@@ -40,7 +40,7 @@ static const struct {
 	{"ServiceUnavailable", 503, FAILURE_BUSY},
 	{"ServerTimeout", 504, FAILURE_BUSY},
 	{"Timeout", 504, FAILURE_BUSY},
-	{"Unauthorized", 401, FAILURE_REFUSED},
+	{"Unauthorized", 401, FAILURE_UNAUTHORIZED},
 	{"Forbidden", 403, FAILURE_FORBIDDEN},
 	{"NotFound", 404, FAILURE_ABSENT},
 	{"BadRequest", 400, FAILURE_REQUEST},
@@ -194,7 +194,7 @@ void status_read(int code, uint64_t retry_after_ns, struct bytes body, struct st
 	}
 	for (size_t n = strlen(status.text); n && strchr(" :", status.text[n - 1]);)
 		status.text[--n] = '\0';
-	if (status.kind == FAILURE_REFUSED)
+	if (status.kind == FAILURE_UNAUTHORIZED)
 		status_add_text(&status,
 			BYTES_LIT(" (the kubeconfig's credentials are not accepted: expired, or of "
 				  "another cluster? Restart the reflector after correcting it)"));

@@ -12,17 +12,17 @@
 #include "common/bytes.h"
 
 enum failure_kind {
-	FAILURE_NETWORK,    /* refused, reset, cut off, silent, TLS, name not found */
-	FAILURE_PROTOCOL,   /* not an answer of the protocol */
-	FAILURE_UNREADABLE, /* an unreadable object */
-	FAILURE_EXPIRED,    /* 410: the resourceVersion is too old */
-	FAILURE_RV_AHEAD,   /* 504: the server does not know this resourceVersion yet */
-	FAILURE_BUSY,       /* 429, 502, 503, 504: send the same request later */
-	FAILURE_REFUSED,    /* 401: the credentials are not accepted */
-	FAILURE_FORBIDDEN,  /* 403 */
-	FAILURE_ABSENT,     /* 404 */
-	FAILURE_REQUEST,    /* 400, 405, 406, 415, 422: repeating will not help soon */
-	FAILURE_SERVER,     /* 500 and others */
+	FAILURE_NETWORK,      /* refused, reset, cut off, silent, TLS, name not found */
+	FAILURE_PROTOCOL,     /* not an answer of the protocol */
+	FAILURE_UNREADABLE,   /* an unreadable object */
+	FAILURE_EXPIRED,      /* 410: the resourceVersion is too old */
+	FAILURE_RV_AHEAD,     /* 504: the server does not know this resourceVersion yet */
+	FAILURE_BUSY,         /* 429, 502, 503, 504: send the same request later */
+	FAILURE_UNAUTHORIZED, /* 401: the credentials are not accepted */
+	FAILURE_FORBIDDEN,    /* 403 */
+	FAILURE_ABSENT,       /* 404 */
+	FAILURE_REQUEST,      /* 400, 405, 406, 415, 422: repeating will not help soon */
+	FAILURE_SERVER,       /* 500 and others */
 	FAILURE_KIND_MAX
 };
 /* Returns: "network", "protocol" ... */

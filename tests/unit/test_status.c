@@ -101,7 +101,7 @@ Test(status, every_number_has_a_kind_without_a_status_body)
 	static const struct {
 		int code;
 		enum failure_kind kind;
-	} cases[] = {{400, FAILURE_REQUEST}, {401, FAILURE_REFUSED}, {403, FAILURE_FORBIDDEN},
+	} cases[] = {{400, FAILURE_REQUEST}, {401, FAILURE_UNAUTHORIZED}, {403, FAILURE_FORBIDDEN},
 		{404, FAILURE_ABSENT}, {405, FAILURE_REQUEST}, {410, FAILURE_EXPIRED},
 		{422, FAILURE_REQUEST}, {429, FAILURE_BUSY}, {500, FAILURE_SERVER},
 		{502, FAILURE_BUSY}, {503, FAILURE_BUSY}, {301, FAILURE_SERVER}};
