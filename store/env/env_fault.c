@@ -176,18 +176,6 @@ void env_prepare(struct env *env)
 
 /* ---- after a transaction ------------------------------------------------ */
 
-/* Maps the file again. After a failure writes fail until the next opening. */
-static void fault_restore(struct mapping *map)
-{
-	void *memory = mmap((void *)(uintptr_t)map->address, map->map_bytes, PROT_READ | PROT_WRITE,
-		MAP_FIXED | MAP_SHARED, mapping_fd(map), 0);
-
-	if (memory == MAP_FAILED)
-		return;
-	__atomic_store_n(&map->lost, 0, __ATOMIC_RELAXED);
-	(void)madvise(memory, map->map_bytes, MADV_RANDOM); /* only saves time */
-}
-
 void mapping_end_write(struct mapping *map)
 {
 	uint64_t end = mapping_state_end(map), ahead = datafile_ahead(end);
@@ -195,7 +183,13 @@ void mapping_end_write(struct mapping *map)
 	if (!map->writemap)
 		return;
 	if (map->lost) {
-		fault_restore(map);
+		void *memory = mmap((void *)(uintptr_t)map->address, map->map_bytes,
+			PROT_READ | PROT_WRITE, MAP_FIXED | MAP_SHARED, mapping_fd(map), 0);
+
+		if (memory != MAP_FAILED) { /* else writes fail until the next opening */
+			__atomic_store_n(&map->lost, 0, __ATOMIC_RELAXED);
+			(void)madvise(memory, map->map_bytes, MADV_RANDOM); /* only saves time */
+		}
 		end = mapping_state_end(map);
 		datafile_shorten(&map->blocks, mapping_fd(map), end);
 	} else if (map->blocks.end >

@@ -15,12 +15,6 @@
 #define CACHE_LINE     64
 #define PREFETCH_LINES 3 /* a record's header and texts, and where its body begins */
 
-static void mapping_advise(const struct mapping *map)
-{
-	(void)madvise((void *)(uintptr_t)map->address, map->map_bytes,
-		map->random ? MADV_RANDOM : MADV_NORMAL); /* only saves time and memory */
-}
-
 /* Returns the leaf with VALUE, or NULL. The map begins at a page of this machine; pages of a file
  * from a machine with larger ones begin at any of them. */
 static const uint8_t *mapping_find_leaf(const struct mapping *map, const uint8_t *value)
@@ -59,11 +53,14 @@ int mapping_find_address(struct mapping *map, MDB_txn *txn)
 void env_expect_random(struct env *env, bool random)
 {
 	CHECK_OBJ(env, ENV_MAGIC);
+	struct mapping *map = env->map;
+
 	REQUIRE(env->mode != ENV_WRITE);
-	if (env->map->random == random)
+	if (map->random == random)
 		return;
-	env->map->random = random;
-	mapping_advise(env->map);
+	map->random = random;
+	(void)madvise((void *)(uintptr_t)map->address, map->map_bytes,
+		random ? MADV_RANDOM : MADV_NORMAL); /* only saves time and memory */
 }
 
 int txn_place(struct txn *txn, struct bytes value, uint64_t *ret_offset)

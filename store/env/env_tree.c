@@ -324,18 +324,6 @@ static int tree_check_databases(struct tree *tree, MDB_txn *txn)
 	return r;
 }
 
-/* Refuses counts of more pages than there are: the writer would take the map for full, for ever. */
-static int tree_check_counts(struct tree *tree, MDB_txn *txn)
-{
-	uint64_t counted;
-	int r = mapping_count_pages(tree->map, txn, true, &counted);
-
-	return r < 0 || counted <= tree->pages
-		       ? r
-		       : tree_damaged(tree, mdb_txn_id(txn) & 1,
-				 "or the table of databases counts more pages than there are");
-}
-
 /* ---- whether to --------------------------------------------------------- */
 
 /* Returns whether a writer with a checked file has it open. */
@@ -371,7 +359,7 @@ static int tree_say_checked(const struct mapping *map)
 int mapping_check_trees(struct mapping *map, MDB_txn *txn, bool must)
 {
 	MDB_envinfo info;
-	uint64_t bytes;
+	uint64_t bytes, counted;
 
 	if (!must && tree_is_checked(map))
 		return 0;
@@ -394,6 +382,10 @@ int mapping_check_trees(struct mapping *map, MDB_txn *txn, bool must)
 	if (r == 0)
 		r = tree_check_databases(&tree, txn);
 	if (r == 0 && tree.is_whole)
-		r = tree_check_counts(&tree, txn);
+		r = mapping_count_pages(map, txn, true, &counted);
+	/* The writer would take the map for full, for ever. */
+	if (r == 0 && tree.is_whole && counted > tree.pages)
+		r = tree_damaged(&tree, mdb_txn_id(txn) & 1,
+			"or the table of databases counts more pages than there are");
 	return r < 0 ? r : tree_say_checked(map);
 }

@@ -417,13 +417,6 @@ static int generation_check_files(const struct generation *gen)
 	return 0;
 }
 
-/* A new reader needs the page, and a starting writer makes it. */
-static bool generation_has_pin_page(const struct generation *gen)
-{
-	return gen->is_writer ? env_check_pin_page(gen->env, gen->fd)
-			      : faccessat(gen->fd, PIN_PAGE_FILE, F_OK, 0) == 0 || errno != ENOENT;
-}
-
 int generation_check(const struct generation *gen, int directory_fd, bool published)
 {
 	struct stat ours, there;
@@ -435,7 +428,10 @@ int generation_check(const struct generation *gen, int directory_fd, bool publis
 	bool is_there = fstat(gen->fd, &ours) == 0 &&
 			fstatat(directory_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 			ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
-	if (is_there && !generation_has_pin_page(gen))
+	/* A new reader needs the page, and a starting writer makes it. */
+	if (is_there && !(gen->is_writer ? env_check_pin_page(gen->env, gen->fd)
+					 : faccessat(gen->fd, PIN_PAGE_FILE, F_OK, 0) == 0 ||
+						   errno != ENOENT))
 		return err_say(ERR_MOVED,
 			"'%s/" PIN_PAGE_FILE "' of the %s was removed, replaced or damaged while "
 			"in use: it is made when the daemon is started again",

@@ -126,23 +126,6 @@ static int home_read_id(struct home *home)
 	return 0;
 }
 
-/* Waits for at most MAKING_NS: both daemons may start at the same time. Locks a file of the owner
- * (0600): every reader could lock the directory. */
-static int home_lock_making(struct home *home, int *ret_fd)
-{
-	int fd = proc_lock_within(home->fd, HOME_MAKING_LOCK, MAKING_NS);
-
-	if (fd == ERR_LOCKED)
-		return err_say(-EBUSY,
-			"another process is starting there and does not get on (%s): if it is "
-			"stopped, continue it or end it",
-			err_text(fd));
-	if (fd < 0)
-		return fd;
-	*ret_fd = fd;
-	return 0;
-}
-
 /* Writes a new id. A copy without its id becomes a store of its own. */
 static int home_write_id(const struct home *home)
 {
@@ -198,9 +181,15 @@ static int home_create(
 	r = home_make_directory(AT_FDCWD, store, mode, group, &home->fd);
 	if (r < 0)
 		return r;
-	r = home_lock_making(home, ret_lock);
-	if (r < 0)
-		return r;
+	/* A file of the owner (0600): every reader could lock the directory. */
+	*ret_lock = proc_lock_within(home->fd, HOME_MAKING_LOCK, MAKING_NS);
+	if (*ret_lock == ERR_LOCKED)
+		return err_say(-EBUSY,
+			"another process is starting there and does not get on (%s): if it is "
+			"stopped, continue it or end it",
+			err_text(ERR_LOCKED));
+	if (*ret_lock < 0)
+		return *ret_lock;
 	home->has_group = group != HOME_NO_GROUP;
 	r = home_make_directory(home->fd, "journal", mode, group, &journal);
 	if (r == 0)

@@ -268,22 +268,15 @@ int home_check_writable(const char *path)
 
 /* ---- errors of an attempt ----------------------------------------------- */
 
-/* Returns true if PATH can't be made, after an attempt with error R. Tries once more: another
- * process may have removed a part just then. */
-static bool place_is_impossible(int r, const char *path)
-{
-	if (r == -ENOENT && home_make_parents(path) == 0 &&
-		(mkdir(path, 0700) == 0 || access(path, F_OK) == 0))
-		return false;
-	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -ENAMETOOLONG;
-}
-
 int home_explain_rights(
 	int r, const char *what, const char *path, const char *key, const char *option)
 {
 	char word[SHELL_WORD_SIZE];
 
-	if (place_is_impossible(r, path))
+	/* Another process may have removed a part just then. */
+	bool is_made = r == -ENOENT && home_make_parents(path) == 0 &&
+		       (mkdir(path, 0700) == 0 || access(path, F_OK) == 0);
+	if (!is_made && (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -ENAMETOOLONG))
 		return err_say(ERR_CONFIG,
 			"%s: the %s '%s' can't be made: a part of this path is no directory, leads "
 			"nowhere, or allows no new directories; correct it, or name another "

@@ -38,16 +38,6 @@ static int remove_files(int fd, const char *keep)
 	return error;
 }
 
-/* Removes our files in the runtime directory FD. Living readers keep the directory and the ring: it
- * tells the next reflector of an older copy in the journal's place. */
-static void home_remove_files(int fd)
-{
-	pin_scan_remove_place(fd, HOME_PINS);
-	bool keeps_ring = faccessat(fd, HOME_PINS, F_OK, 0) == 0;
-
-	(void)remove_files(fd, keeps_ring ? HOME_RING : ""); /* what can't be removed stays */
-}
-
 /* Removes the runtime directory PATH, open as FD, unless a daemon uses it. Takes the locks in one
  * order: of two daemons that end at once, one removes it. A daemon that starts meanwhile finds its
  * lock taken or, within a second, its directory gone, and its supervisor starts it again. */
@@ -65,7 +55,11 @@ static void home_remove_directory(int fd, const char *path)
 	}
 	if (!used && fstat(fd, &ours) == 0 && lstat(path, &there) == 0 &&
 		ours.st_dev == there.st_dev && ours.st_ino == there.st_ino) {
-		home_remove_files(fd);
+		pin_scan_remove_place(fd, HOME_PINS);
+		/* Living readers keep the directory and the ring: it tells the next reflector of an
+		 * older copy in the journal's place. */
+		bool keeps_ring = faccessat(fd, HOME_PINS, F_OK, 0) == 0;
+		(void)remove_files(fd, keeps_ring ? HOME_RING : ""); /* the rest stays */
 		(void)rmdir(path); /* other programs' files keep it */
 	}
 	for (int i = 0; i < HOME_ROLE_MAX; i++)

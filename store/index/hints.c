@@ -114,13 +114,6 @@ static uint8_t hints_fold(uint64_t slot)
 	return (uint8_t)(slot ^ slot >> 8);
 }
 
-static uint64_t hints_make_slot(struct hints_key key, uint64_t value)
-{
-	uint64_t slot = key.tag << TAG_SHIFT | value << CHECK_BITS;
-
-	return slot | (hints_fold(slot) ^ CHECK);
-}
-
 /* Returns the value of the key's slot, with IS_PLACE; 0: there is none. */
 static uint64_t hints_find_value(const uint64_t *table, struct hints_key key)
 {
@@ -140,7 +133,7 @@ static uint64_t hints_find_value(const uint64_t *table, struct hints_key key)
 static void hints_set_slot(uint64_t *table, struct hints_key key, uint64_t value)
 {
 	uint64_t *bucket = &table[key.bucket * BUCKET];
-	uint64_t *place = NULL;
+	uint64_t *place = NULL, slot = key.tag << TAG_SHIFT | value << CHECK_BITS;
 
 	for (unsigned i = 0; i < BUCKET; i++) {
 		if (bucket[i] && bucket[i] >> TAG_SHIFT == key.tag) {
@@ -151,7 +144,8 @@ static void hints_set_slot(uint64_t *table, struct hints_key key, uint64_t value
 			place = &bucket[i];
 	}
 	if (place)
-		__atomic_store_n(place, value ? hints_make_slot(key, value) : 0, __ATOMIC_RELAXED);
+		__atomic_store_n(
+			place, value ? slot | (hints_fold(slot) ^ CHECK) : 0, __ATOMIC_RELAXED);
 }
 
 /* ---- the file ----------------------------------------------------------- */

@@ -113,21 +113,6 @@ static int postings_take_old(struct postings_writer *w, const struct postings_bl
 	return r < 0 ? r : 0;
 }
 
-/* Begins with the block for OBJECT. */
-static int postings_load(struct postings_writer *w, uint64_t object)
-{
-	struct postings_block block;
-	int r = postings_find(w->cursor, w->term, object, &block);
-
-	w->n_old = 0;
-	w->is_stored = r == FOUND;
-	w->bound = POSTINGS_NO_BOUND;
-	if (r != FOUND)
-		return r < 0 ? r : 0;
-	w->first = block.first;
-	return postings_take_old(w, &block);
-}
-
 static int postings_delete(struct postings_writer *w, uint64_t first)
 {
 	uint8_t room[POSTING_KEY];
@@ -137,18 +122,6 @@ static int postings_delete(struct postings_writer *w, uint64_t first)
 	if (r == END || (r == FOUND && !bytes_equal(key, wanted)))
 		r = err_say(ERR_CORRUPT, "index: a row of 'posting' is missing");
 	return r < 0 ? r : cursor_del(w->cursor);
-}
-
-/* Goes on with the term's next block; its ids follow the present ones. */
-static int postings_join(struct postings_writer *w)
-{
-	struct postings_block block;
-	uint64_t first = w->bound;
-	int r = postings_find(w->cursor, w->term, first, &block);
-
-	if (r == FOUND)
-		r = postings_take_old(w, &block);
-	return r < 0 ? r : postings_delete(w, first);
 }
 
 static int postings_keep(struct postings_writer *w, uint64_t object)
@@ -190,22 +163,12 @@ static int postings_merge(struct postings_writer *w, const struct change_posting
 	return r;
 }
 
-static int postings_put(
-	struct postings_writer *w, const uint64_t *objects, size_t n, unsigned flags)
-{
-	uint8_t room[POSTING_KEY], rest[4 * (POSTINGS_MOST - 1) + ROW_CRC];
-	struct bytes key = index_posting_key(room, w->term, objects[0]);
-
-	for (size_t i = 1; i < n; i++)
-		le32_put(rest + 4 * (i - 1), (uint32_t)(objects[i] - objects[0]));
-	return cursor_put(w->cursor, key, index_checksum_row(key, rest, 4 * (n - 1)), flags);
-}
-
 /* Writes the block, a large one as several. The last block of a term is filled, because most
  * objects are added there; others are divided evenly. */
 static int postings_store(struct postings_writer *w, unsigned flags)
 {
 	size_t pieces = (w->n_objects + POSTINGS_MOST - 1) / POSTINGS_MOST, most = POSTINGS_MOST;
+	uint8_t room[POSTING_KEY], rest[4 * (POSTINGS_MOST - 1) + ROW_CRC];
 	int r = 0;
 
 	if (w->is_stored && (!w->n_objects || w->objects[0] != w->first))
@@ -218,7 +181,11 @@ static int postings_store(struct postings_writer *w, unsigned flags)
 		n = w->n_objects - at < most ? w->n_objects - at : most;
 		while (objects[n - 1] - objects[0] > UINT32_MAX)
 			n--;
-		r = postings_put(w, objects, n, flags);
+		struct bytes key = index_posting_key(room, w->term, objects[0]);
+
+		for (size_t i = 1; i < n; i++)
+			le32_put(rest + 4 * (i - 1), (uint32_t)(objects[i] - objects[0]));
+		r = cursor_put(w->cursor, key, index_checksum_row(key, rest, 4 * (n - 1)), flags);
 	}
 	return r;
 }
@@ -227,19 +194,30 @@ int postings_change(struct postings_writer *w, uint64_t term, bool is_new,
 	const struct change_posting *postings, size_t n)
 {
 	const struct change_posting *end = postings + n;
+	struct postings_block block;
 	int r = 0;
 
 	w->term = term;
 	while (r == 0 && postings < end) {
 		w->n_old = w->n_objects = 0;
-		w->is_stored = false;
 		w->bound = POSTINGS_NO_BOUND;
-		if (!is_new)
-			r = postings_load(w, postings->object);
-		if (r == 0)
+		r = is_new ? NOT_FOUND
+			   : postings_find(w->cursor, w->term, postings->object, &block);
+		w->is_stored = r == FOUND;
+		w->first = w->is_stored ? block.first : 0;
+		if (r == FOUND)
+			r = postings_take_old(w, &block);
+		if (r >= 0)
 			r = postings_merge(w, &postings, end);
+		/* Goes on with the term's next block: its ids follow the present ones. */
 		while (r == 0 && w->n_objects < POSTINGS_FEW && w->bound != POSTINGS_NO_BOUND) {
-			r = postings_join(w);
+			uint64_t first = w->bound;
+
+			r = postings_find(w->cursor, w->term, first, &block);
+			if (r == FOUND)
+				r = postings_take_old(w, &block);
+			if (r >= 0)
+				r = postings_delete(w, first);
 			if (r == 0)
 				r = postings_merge(w, &postings, end);
 		}

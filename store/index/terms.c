@@ -202,14 +202,6 @@ static int terms_take_labels(void *arg, const struct value *labels)
 	return r < 0 ? r : 0;
 }
 
-static int terms_of_labels(
-	struct terms *terms, const struct terms_rule *rule, struct term_list *list)
-{
-	struct terms_search search = {terms, rule, list, 0};
-
-	return path_set_eval(&terms->paths, rule->numbers[0], terms_take_labels, &search);
-}
-
 /* ---- paths -------------------------------------------------------------- */
 
 /* Takes a value as a term, or as a part of a compound. Skips maps, arrays and null. */
@@ -321,7 +313,8 @@ int terms_collect(struct terms *terms, const struct record *record, struct term_
 		if (rule->kind == RULE_PATHS)
 			r = terms_of_paths(terms, rule, list);
 		else if (rule->kind == RULE_LABEL)
-			r = terms_of_labels(terms, rule, list);
+			r = path_set_eval(&terms->paths, rule->numbers[0], terms_take_labels,
+				&(struct terms_search){terms, rule, list, 0});
 		else if (slash)
 			r = terms_list_add_text(
 				list, rule->definition, BYTES(key, (size_t)(slash - key)));

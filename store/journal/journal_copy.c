@@ -119,25 +119,20 @@ uint64_t journal_copy_total(const struct journal_copy *copy)
 
 /* ---- slices ------------------------------------------------------------- */
 
-static bool copy_is_removed(const struct journal_copy *copy, uint32_t feed)
-{
-	for (size_t i = 0; i < copy->n_removed; i++)
-		if (copy->removed[i] == feed)
-			return true;
-	return false;
-}
-
 /* A damaged record ends the copy: it would look sound there. */
 static int copy_record(struct journal_copy *copy, const struct record *record, uint64_t horizon)
 {
 	uint8_t room[SEQ_KEY_SIZE];
 	struct record bare = *record;
+	bool is_removed = false;
 	void *place;
 	int r = record_check(record);
 
 	if (r < 0)
 		return r;
-	if (!record->body.size || !copy_is_removed(copy, record->feed))
+	for (size_t i = 0; i < copy->n_removed; i++)
+		is_removed |= copy->removed[i] == record->feed;
+	if (!record->body.size || !is_removed)
 		return env_copy_put(
 			&copy->to, DB_LOG, seq_key(record->seq, room), record->stored, TXN_APPEND);
 	bare.body = BYTES_NONE;

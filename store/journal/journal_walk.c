@@ -207,26 +207,23 @@ int head_walk_open(struct txn *txn, uint32_t feed, struct bytes from, struct hea
 	return 0;
 }
 
-/* Moves to the first head of the walk. The one before it is read also: a damaged key may have
- * taken it out of the walk. */
-static int head_walk_begin(struct head_walk *walk, struct bytes *ret_key, struct bytes *ret_value)
-{
-	struct head head;
-
-	walk->started = true;
-	int r = cursor_before(walk->cursor, walk->first, ret_key, ret_value);
-	if (r == FOUND)
-		r = head_read(*ret_key, *ret_value, &head);
-	return r < 0 ? r : cursor_seek(walk->cursor, walk->first, ret_key, ret_value);
-}
-
 int head_walk_next(struct head_walk *walk, struct bytes *ret_key, struct head *ret_head)
 {
 	struct bytes key, value;
 
 	CHECK_OBJ(walk, HEAD_WALK_MAGIC);
-	int r = walk->started ? cursor_next(walk->cursor, &key, &value)
-			      : head_walk_begin(walk, &key, &value);
+	int r = 0;
+	if (walk->started) {
+		r = cursor_next(walk->cursor, &key, &value);
+	} else {
+		walk->started = true;
+		/* A damaged key may have taken the head before out of the walk. */
+		r = cursor_before(walk->cursor, walk->first, &key, &value);
+		if (r == FOUND)
+			r = head_read(key, value, ret_head);
+		if (r >= 0)
+			r = cursor_seek(walk->cursor, walk->first, &key, &value);
+	}
 	if (r)
 		return r;
 	if (key.size <= 4)
@@ -252,17 +249,6 @@ void head_walk_close(struct head_walk **walk)
 	*walk = NULL;
 }
 
-static int feed_walk_read(struct feed_walk *walk, uint32_t feed, struct bytes value)
-{
-	int r = definition_read(feed, value, &walk->texts, &walk->definition);
-
-	if (r == 0)
-		r = journal_feed_checkpoint(walk->journal, walk->txn, feed, &walk->checkpoint);
-	if (r == NOT_FOUND)
-		return err_say(ERR_CORRUPT, "feed %" PRIu32 " has no checkpoint", feed);
-	return r;
-}
-
 int feed_walk_next(struct feed_walk *walk)
 {
 	struct bytes key, value;
@@ -271,8 +257,16 @@ int feed_walk_next(struct feed_walk *walk)
 	while (r == 0 && (r = cursor_next(walk->cursor, &key, &value)) == FOUND) {
 		if (key.size != FEED_KEY_SIZE)
 			return err_say(ERR_CORRUPT, "a feed's key of %zu bytes", key.size);
-		if (((const uint8_t *)key.data)[4] == FEED_DEFINITION)
-			return feed_walk_read(walk, be32_get(key.data), value);
+		if (((const uint8_t *)key.data)[4] != FEED_DEFINITION)
+			continue;
+		uint32_t feed = be32_get(key.data);
+		r = definition_read(feed, value, &walk->texts, &walk->definition);
+		if (r == 0)
+			r = journal_feed_checkpoint(
+				walk->journal, walk->txn, feed, &walk->checkpoint);
+		return r == NOT_FOUND
+			       ? err_say(ERR_CORRUPT, "feed %" PRIu32 " has no checkpoint", feed)
+			       : r;
 	}
 	return r;
 }

@@ -140,19 +140,6 @@ static int found_record_compare(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
-/* Sorts the records, and leaves each seq once. */
-static void salvage_sort(struct salvage *s)
-{
-	size_t n = 0;
-
-	if (s->n_records)
-		qsort(s->records, s->n_records, sizeof(*s->records), found_record_compare);
-	for (size_t i = 0; i < s->n_records; i++)
-		if (!n || s->records[n - 1].seq != s->records[i].seq)
-			s->records[n++] = s->records[i];
-	s->n_records = n;
-}
-
 void salvage_close(struct salvage **salvage)
 {
 	struct salvage *s = *salvage;
@@ -188,9 +175,14 @@ int salvage_open(const struct home *home, struct salvage **ret_salvage)
 		r = pages_each_row(&s->pages, salvage_take, s);
 	if (r < 0)
 		return err_add(r, "looking for the journal's records");
-	salvage_sort(s);
 	if (!s->n_records)
 		return NOT_FOUND;
+	qsort(s->records, s->n_records, sizeof(*s->records), found_record_compare);
+	size_t n = 1; /* each seq stays once */
+	for (size_t i = 1; i < s->n_records; i++)
+		if (s->records[n - 1].seq != s->records[i].seq)
+			s->records[n++] = s->records[i];
+	s->n_records = n;
 	*ret_salvage = TAKE(s);
 	return FOUND;
 }

@@ -149,20 +149,6 @@ static void pin_file_free(struct pin_file **file_pointer)
 	free(file);
 }
 
-static int pin_file_map(struct pin_file *file)
-{
-	int flags =
-		file->kind == PIN_MAPPED ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-	void *memory = mmap(NULL, PIN_CHUNKS_MAX * PIN_CHUNK_BYTES, PROT_READ | PROT_WRITE, flags,
-		file->kind == PIN_MAPPED ? file->fd : -1, 0);
-
-	if (memory == MAP_FAILED)
-		return err_set(-errno, "mapping '%s'", file->path);
-	file->map = memory;
-	file->used[0] = 1; /* the head */
-	return 0;
-}
-
 /* Makes the file one chunk longer. It is mapped once and whole, because a chunk can be smaller than
  * a page of the machine. A full file system is an error here, and no SIGBUS later. */
 static int pin_file_grow(struct pin_file *file)
@@ -179,10 +165,18 @@ static int pin_file_grow(struct pin_file *file)
 				   PIN_CHUNK_BYTES);
 	if (rc)
 		return err_set(-rc, "making '%s' longer", file->path);
-	int r = file->map ? 0 : pin_file_map(file);
-	if (r == 0)
-		file->chunks++;
-	return r;
+	if (!file->map) {
+		int flags = file->kind == PIN_MAPPED ? MAP_SHARED
+						     : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+		void *memory = mmap(NULL, PIN_CHUNKS_MAX * PIN_CHUNK_BYTES, PROT_READ | PROT_WRITE,
+			flags, file->kind == PIN_MAPPED ? file->fd : -1, 0);
+		if (memory == MAP_FAILED)
+			return err_set(-errno, "mapping '%s'", file->path);
+		file->map = memory;
+		file->used[0] = 1; /* the head */
+	}
+	file->chunks++;
+	return 0;
 }
 
 /* Writes BYTES of the map from AT on into the file. Returns an errno. */

@@ -176,14 +176,6 @@ uint32_t taken_starts(const struct taken_reader *reader)
 	return atomic_load_explicit(&reader->page->starts, memory_order_relaxed);
 }
 
-static bool taken_is_replaced(const struct taken_reader *reader)
-{
-	struct stat st;
-
-	return fstatat(reader->directory_fd, TAKEN_FILE, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	       st.st_dev != reader->file.st_dev || st.st_ino != reader->file.st_ino;
-}
-
 int taken_wait(struct taken_reader *reader, int timeout_ms)
 {
 	CHECK_OBJ(reader, TAKEN_READER_MAGIC);
@@ -202,5 +194,8 @@ int taken_wait(struct taken_reader *reader, int timeout_ms)
 		SYS_futex, (const void *)&page->wake, FUTEX_WAIT, reader->wake, &timeout, NULL, 0);
 	if (r == 0 || errno != ETIMEDOUT)
 		return 0;
-	return taken_is_replaced(reader) ? GONE : AGAIN;
+	struct stat st;
+	bool is_there = fstatat(reader->directory_fd, TAKEN_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			st.st_dev == reader->file.st_dev && st.st_ino == reader->file.st_ino;
+	return is_there ? AGAIN : GONE;
 }
