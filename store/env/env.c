@@ -136,12 +136,11 @@ static void mapping_free(struct mapping **map)
 	/* A forked child leaves the locks and slots of its parent alone. A program may have closed
 	 * the descriptor: LMDB would close another file of this number. */
 	if ((*map)->mdb && (*map)->forks == forks_count() && !mapping_has_lost_file(*map)) {
-		mapping_keep_end(*map);
+		if ((*map)->keeper)
+			mdb_txn_abort((*map)->keeper);
 		mdb_env_close((*map)->mdb);
 	}
-	mapping_keep_release(*map);
-	mapping_watch_end(*map);
-	free((*map)->places);
+	mapping_release_pins(*map);
 	free(*map);
 	*map = NULL;
 }
@@ -173,18 +172,6 @@ static int mapping_first_txn(struct mapping *map, struct pin *pin, MDB_txn **ret
 		map->path);
 }
 
-/* Opens a database, and makes it only in an environment without any state: later, a missing one
- * means a damaged table of databases, and LMDB would write into foreign pages. LMDB's code. */
-static int mapping_open_database(
-	const struct mapping *map, MDB_txn *txn, const char *name, bool is_new, MDB_dbi *ret_db)
-{
-	int rc = guarded_open(txn, name, ret_db);
-
-	return rc == MDB_NOTFOUND && is_new && map->mode == ENV_WRITE
-		       ? mdb_dbi_open(txn, name, MDB_CREATE, ret_db)
-		       : rc;
-}
-
 static int mapping_settle_pinned(
 	struct mapping *map, const struct env_options *options, struct pin *pin)
 {
@@ -214,9 +201,14 @@ static int mapping_settle_pinned(
 		return r;
 	bool is_new = info.me_last_txnid == 0;
 	int rc = mdb_dbi_open(txn, NULL, 0, &map->main_db);
-	for (size_t i = 0; i < options->n_databases && !rc; i++)
-		rc = mapping_open_database(
-			map, txn, options->databases[i], is_new, &map->databases[i]);
+	for (size_t i = 0; i < options->n_databases && !rc; i++) {
+		const char *name = options->databases[i];
+		rc = guarded_open(txn, name, &map->databases[i]);
+		/* Later, a missing one means a damaged table of databases, and LMDB would write
+		 * into foreign pages. */
+		if (rc == MDB_NOTFOUND && is_new && map->mode == ENV_WRITE)
+			rc = mdb_dbi_open(txn, name, MDB_CREATE, &map->databases[i]);
+	}
 	if (rc) {
 		r = mapping_failed(map, rc, "opening the databases of");
 		mdb_txn_abort(txn);
@@ -274,7 +266,7 @@ static int mapping_open(
 	map->mode = options->mode;
 	map->writemap = options->mode == ENV_WRITE && options->writemap;
 	map->forks = forks_count();
-	map->lock_fd = map->own_page_fd = map->page_fd = -1;
+	map->lock_fd = map->own_page_fd = -1;
 	int rc = mdb_env_create(&map->mdb);
 	if (rc)
 		return mapping_failed(map, rc, "opening");
@@ -479,24 +471,39 @@ int env_clean_pins(struct env *env)
 	return r < 0 ? r : removed;
 }
 
+/* Makes a scan of the environment's pin files; NULL when it has no places. */
+static int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan)
+{
+	const struct pin_page *page = map->own_page ? map->own_page : map->page;
+
+	return page && map->places ? pin_scan_open(page->inode, map->places, ret_scan) : 0;
+}
+
 int env_each_reader(struct env *env, pin_scan_fn *fn, void *arg)
 {
 	CLEANUP(pin_scan_close) struct pin_scan *scan = NULL;
 
 	CHECK_OBJ(env, ENV_MAGIC);
-	int r = mapping_open_scan(env->map, &scan);
-	return r == 0 && scan ? pin_scan_each(scan, mapping_floor(env->map), fn, arg) : r;
+	const struct mapping *map = env->map;
+	const struct pin_page *page = map->own_page ? map->own_page : map->page;
+	int r = mapping_open_scan(map, &scan);
+	if (r < 0 || !scan)
+		return r;
+	/* All states from the floor on are kept. */
+	const struct pin_choice choice = {.floor = __atomic_load_n(&page->floor, __ATOMIC_SEQ_CST)};
+	return pin_scan_each(scan, &choice, fn, arg);
 }
 
 int env_each_replaced_reader(struct env *a, struct env *b, pin_scan_fn *fn, void *arg)
 {
 	CLEANUP(pin_scan_close) struct pin_scan *scan = NULL;
 	const uint64_t inodes[2] = {a->map->inode, b->map->inode};
+	const struct pin_choice choice = {.inodes = inodes, .n = 2};
 
 	CHECK_OBJ(a, ENV_MAGIC);
 	CHECK_OBJ(b, ENV_MAGIC);
 	int r = mapping_open_scan(a->map, &scan);
-	return r == 0 && scan ? pin_scan_each_other(scan, inodes, 2, fn, arg) : r;
+	return r == 0 && scan ? pin_scan_each(scan, &choice, fn, arg) : r;
 }
 
 size_t env_page_size(const struct env *env)

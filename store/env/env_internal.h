@@ -67,7 +67,6 @@ struct mapping {
 	/* And the writer these: */
 	struct pin_page *own_page;
 	struct pin_scan *scan;
-	int page_fd;
 	/* readers from before its start may have pin files out of its sight: it reuses nothing */
 	bool is_blind;
 	MDB_txn *keeper;  /* has the slot in LMDB's table, with FLOOR */
@@ -173,22 +172,16 @@ void txn_require_write(const struct txn *txn);
 /* The writer's side. Takes the slot and the page, before the first write; PLACES NULL: nobody else
  * reads. */
 int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned mode);
-/* Ends the slot's transaction, before LMDB closes the environment; releases the rest after it. */
-void mapping_keep_end(struct mapping *map);
-void mapping_keep_release(struct mapping *map);
+/* Releases what mapping_keep() and mapping_watch() took, after LMDB has closed the environment. */
+void mapping_release_pins(struct mapping *map);
 /* Moves the floor forward if due, before a write transaction, or if it MUST. For the writer's
  * thread. Returns: 0; an error: not all pins could be read, so the floor stays. */
 int mapping_advance(struct mapping *map, bool must);
-/* Returns the pin page's floor: all states from it on are kept; 0: there is no page. */
-uint64_t mapping_floor(const struct mapping *map);
-/* Makes a scan of the environment's pin files; NULL when it has no places. */
-int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan);
 /* Commits and publishes. HAS_WRITTEN: TXN becomes a state and gets a marker. LMDB's code. */
 int mapping_commit(struct mapping *map, MDB_txn *txn, bool has_written);
 
 /* The reader's side. */
 int mapping_watch(struct mapping *map, const struct pin_places *places);
-void mapping_watch_end(struct mapping *map);
 /* Makes PIN a slot scanned by the writer. Our code. */
 int mapping_pin(struct mapping *map, struct pin *pin);
 /* beside LMDB's codes: a copy has taken the file's place, or it must be opened again */

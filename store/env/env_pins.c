@@ -120,17 +120,11 @@ static int mapping_find_places(struct mapping *map, const struct pin_places *pla
 {
 	struct pin_place_id ids[PIN_PLACES];
 	struct pin_page *page = map->own_page;
-	char path[4096 + 16];
-
 	int r = mapping_remember_places(map, places);
-	if (r < 0)
-		return r;
-	(void)snprintf(path, sizeof(path), "%s/" PIN_PAGE_FILE, map->path);
-	map->page_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (map->page_fd < 0)
-		return err_set(-errno, "'%s'", path);
+
 	map->is_blind = true; /* until it has looked */
-	r = pin_scan_open(page->inode, places, &map->scan);
+	if (r == 0)
+		r = pin_scan_open(page->inode, places, &map->scan);
 	if (r < 0)
 		return r;
 	pin_scan_identify(map->scan, ids);
@@ -175,14 +169,7 @@ int mapping_keep(struct mapping *map, const struct pin_places *places, unsigned 
 	return r;
 }
 
-void mapping_keep_end(struct mapping *map)
-{
-	if (map->keeper)
-		mdb_txn_abort(map->keeper);
-	map->keeper = NULL;
-}
-
-void mapping_keep_release(struct mapping *map)
+void mapping_release_pins(struct mapping *map)
 {
 	const struct pin_page *page = map->own_page;
 
@@ -194,7 +181,9 @@ void mapping_keep_release(struct mapping *map)
 		(void)munmap(map->lock_table, map->lock_bytes); /* fails for no mapping of ours */
 	map->lock_table = NULL;
 	cleanup_fd(&map->lock_fd);
-	cleanup_fd(&map->page_fd);
+	pins_close(&map->pins);
+	pin_page_close(&map->page);
+	free(map->places);
 }
 
 static bool mapping_is_advance_due(const struct mapping *map, uint64_t now)
@@ -212,7 +201,7 @@ static int mapping_scan_mark(struct mapping *map, uint64_t *ret_least)
 {
 	uint64_t now = proc_monotonic_ns();
 	bool held;
-	int r = pin_scan_is_all_held(map->page_fd, &held);
+	int r = pin_scan_is_all_held(map->own_page_fd, &held);
 
 	if (r < 0)
 		return r;
@@ -243,7 +232,7 @@ static int mapping_scan(struct mapping *map, uint64_t most, uint64_t *ret_least)
 	if (r == 0)
 		r = mapping_scan_mark(map, ret_least);
 	if (r == 0 && map->is_blind)
-		r = pin_scan_misses(map->scan, map->page_fd, &missed);
+		r = pin_scan_misses(map->scan, map->own_page_fd, &missed);
 	if (r < 0)
 		return r;
 	map->is_blind = missed;
@@ -283,21 +272,6 @@ int mapping_advance(struct mapping *map, bool must)
 	map->scan_end = mapping_state_end(map);
 	map->scan_commits = 0;
 	return r;
-}
-
-uint64_t mapping_floor(const struct mapping *map)
-{
-	const struct pin_page *page = map->own_page ? map->own_page : map->page;
-
-	return page ? __atomic_load_n(&page->floor, __ATOMIC_SEQ_CST) : 0;
-}
-
-int mapping_open_scan(const struct mapping *map, struct pin_scan **ret_scan)
-{
-	const struct pin_page *page = map->own_page ? map->own_page : map->page;
-
-	*ret_scan = NULL;
-	return page && map->places ? pin_scan_open(page->inode, map->places, ret_scan) : 0;
 }
 
 int mapping_check_ours(const struct mapping *map)
@@ -377,12 +351,6 @@ int mapping_watch(struct mapping *map, const struct pin_places *places)
 	return r < 0 ? r : pins_open(map->path, st.st_ino, places, &map->pins);
 }
 
-void mapping_watch_end(struct mapping *map)
-{
-	pins_close(&map->pins);
-	pin_page_close(&map->page);
-}
-
 /* Says that the file must be opened again. LMDB's code. */
 static int __attribute__((cold)) mapping_outdate(struct mapping *map)
 {
@@ -439,16 +407,6 @@ static int __attribute__((cold)) mapping_wait_published(struct mapping *map, uin
 	return 0;
 }
 
-/* Takes another pin, because PIN could not be written. Returns an errno. */
-static int __attribute__((cold)) mapping_pin_again(struct mapping *map, struct pin *pin)
-{
-	pins_drop(map->pins, pin);
-	int r = mapping_pin(map, pin);
-
-	err_ignore(r, "the caller reports the full disk");
-	return r < 0 ? ENOSPC : 0;
-}
-
 static int mapping_begin_pinned(struct mapping *map, struct pin *pin, MDB_txn **txn)
 {
 	const struct pin_page *page = map->page;
@@ -460,9 +418,11 @@ static int mapping_begin_pinned(struct mapping *map, struct pin *pin, MDB_txn **
 			return lost;
 		uint64_t committed = __atomic_load_n(&page->committed, __ATOMIC_ACQUIRE);
 		if (__builtin_expect(pin_set(pin, committed ? committed : 1), 0)) {
-			lost = mapping_pin_again(map, pin);
-			if (lost)
-				return lost;
+			pins_drop(map->pins, pin); /* another one instead */
+			int r = mapping_pin(map, pin);
+			err_ignore(r, "the caller reports the full disk");
+			if (r < 0)
+				return ENOSPC;
 			continue;
 		}
 		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* Dekker with mapping_advance() */

@@ -105,7 +105,8 @@ static int replaced_find_users(struct replaced_file *file, const struct pin_plac
 	file->bytes = (uint64_t)st.st_blocks * 512;
 	int r = pin_scan_open(file->inode, places, &scan);
 	if (r == 0)
-		r = pin_scan_all(scan, replaced_note_owner, file);
+		r = pin_scan_each(
+			scan, &(struct pin_choice){.must_be_all = true}, replaced_note_owner, file);
 	if (r == 0)
 		r = pin_scan_misses(scan, file->page_fd, &missed);
 	if (r == 0)

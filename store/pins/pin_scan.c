@@ -201,18 +201,6 @@ static int pin_scan_list(struct pin_scan *scan)
 	return 0;
 }
 
-static void pin_scan_drop_dead(struct pin_scan *scan)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < scan->n_files; i++)
-		if (scan->files[i].is_dead)
-			cleanup_fd(&scan->files[i].fd);
-		else
-			scan->files[kept++] = scan->files[i];
-	scan->n_files = kept;
-}
-
 /* Reads a file. Returns the number of its slots without the head; 0: it is not whole yet, or was
  * cut by its owner, who pins nothing then; errors. */
 static int pin_scan_read(struct pin_scan *scan, const struct pin_scan_file *file)
@@ -272,7 +260,13 @@ int pin_scan_least(struct pin_scan *scan, uint64_t floor, uint64_t most, uint64_
 		if (pin_scan_is_alive(file, now, holds ? ALIVE_NS : IDLE_NS) && holds)
 			least = lowest;
 	}
-	pin_scan_drop_dead(scan);
+	size_t kept = 0;
+	for (size_t i = 0; i < scan->n_files; i++)
+		if (scan->files[i].is_dead)
+			cleanup_fd(&scan->files[i].fd);
+		else
+			scan->files[kept++] = scan->files[i];
+	scan->n_files = kept;
 	if (r < 0)
 		return r;
 	*ret_least = least;
@@ -351,21 +345,6 @@ static int32_t pin_scan_pid(
 	return stat(path, &st) == 0 && st.st_uid != file->uid ? 0 : head->pid;
 }
 
-static void pin_scan_count(
-	const struct pin_scan *scan, int slots, uint64_t floor, struct pin_owner *owner)
-{
-	owner->slots = (uint32_t)slots;
-	for (int i = 0; i < slots; i++) {
-		uint64_t pin = pin_scan_word(scan, i);
-
-		if (!pin || pin < floor)
-			continue;
-		owner->snapshots++;
-		if (!owner->oldest || pin < owner->oldest)
-			owner->oldest = pin;
-	}
-}
-
 /* Gives FILE's content to FN. Returns its result; an error. */
 static int pin_scan_give(struct pin_scan *scan, struct pin_scan_file *file, uint64_t namespace,
 	uint64_t floor, pin_scan_fn *fn, void *arg)
@@ -379,7 +358,16 @@ static int pin_scan_give(struct pin_scan *scan, struct pin_scan_file *file, uint
 		return slots;
 	memcpy(&head, scan->bytes, sizeof(head));
 	owner.pid = pin_scan_pid(file, &head, namespace);
-	pin_scan_count(scan, slots, floor, &owner);
+	owner.slots = (uint32_t)slots;
+	for (int i = 0; i < slots; i++) {
+		uint64_t pin = pin_scan_word(scan, i);
+
+		if (!pin || pin < floor)
+			continue;
+		owner.snapshots++;
+		if (!owner.oldest || pin < owner.oldest)
+			owner.oldest = pin;
+	}
 	memcpy(owner.program, head.program, sizeof(owner.program) - 1);
 	for (char *c = owner.program; *c; c++)
 		if (*c < ' ' || *c > '~')
@@ -390,13 +378,6 @@ static int pin_scan_give(struct pin_scan *scan, struct pin_scan_file *file, uint
 	owner.path = path;
 	return fn(arg, &owner);
 }
-
-/* The databases to list. */
-struct pin_choice {
-	const uint64_t *inodes; /* all but those with these; NULL: the scan's own */
-	size_t n;
-	bool must_be_all; /* ERR_READERS_FULL: there are more */
-};
 
 static bool pin_scan_chooses(
 	const struct pin_scan *scan, const struct pin_choice *choice, const char *name)
@@ -416,8 +397,8 @@ static bool pin_scan_chooses(
 }
 
 /* One file after the other, and none stays open: a program with few descriptors can list all. */
-static int pin_scan_walk(struct pin_scan *scan, const struct pin_choice *choice, uint64_t floor,
-	pin_scan_fn *fn, void *arg)
+int pin_scan_each(
+	struct pin_scan *scan, const struct pin_choice *choice, pin_scan_fn *fn, void *arg)
 {
 	struct stat ours;
 	uint64_t namespace = stat("/proc/self/ns/pid", &ours) == 0 ? ours.st_ino : 0;
@@ -440,7 +421,7 @@ static int pin_scan_walk(struct pin_scan *scan, const struct pin_choice *choice,
 			r = pin_scan_open_file(dirfd(scan->places[i]), entry->d_name, &file);
 			if (r == FOUND) {
 				given++;
-				r = pin_scan_give(scan, &file, namespace, floor, fn, arg);
+				r = pin_scan_give(scan, &file, namespace, choice->floor, fn, arg);
 				(void)close(file.fd);
 			} else if (r == NOT_FOUND) {
 				r = 0;
@@ -448,22 +429,6 @@ static int pin_scan_walk(struct pin_scan *scan, const struct pin_choice *choice,
 		}
 	}
 	return r;
-}
-
-int pin_scan_each(struct pin_scan *scan, uint64_t floor, pin_scan_fn *fn, void *arg)
-{
-	return pin_scan_walk(scan, &(struct pin_choice){.inodes = NULL}, floor, fn, arg);
-}
-
-int pin_scan_all(struct pin_scan *scan, pin_scan_fn *fn, void *arg)
-{
-	return pin_scan_walk(scan, &(struct pin_choice){.must_be_all = true}, 0, fn, arg);
-}
-
-int pin_scan_each_other(
-	struct pin_scan *scan, const uint64_t *inodes, size_t n, pin_scan_fn *fn, void *arg)
-{
-	return pin_scan_walk(scan, &(struct pin_choice){.inodes = inodes, .n = n}, 0, fn, arg);
 }
 
 /* Removes a file of a place unless a living process holds it. Returns whether it did. */

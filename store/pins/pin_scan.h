@@ -47,16 +47,17 @@ struct pin_owner {
 };
 /* A result other than 0 ends the listing. */
 typedef int pin_scan_fn(void *arg, const struct pin_owner *owner);
-/* Calls FN once for each file, 4096 at most, whatever their slots. A pin below FLOOR counts as
- * none. */
-int pin_scan_each(struct pin_scan *scan, uint64_t floor, pin_scan_fn *fn, void *arg);
-/* As pin_scan_each() with a floor of 0, or ERR_READERS_FULL if there are more files. */
-int pin_scan_all(struct pin_scan *scan, pin_scan_fn *fn, void *arg);
-
-/* Does the same with the files of databases other than INODES (N of data.mdb): their processes have
- * a replaced one open. All pins count. */
-int pin_scan_each_other(
-	struct pin_scan *scan, const uint64_t *inodes, size_t n, pin_scan_fn *fn, void *arg);
+/* The files to list. */
+struct pin_choice {
+	const uint64_t *inodes; /* of N data.mdb, all but their files; NULL: only the scan's own */
+	size_t n;
+	uint64_t floor;   /* a pin below it counts as none */
+	bool must_be_all; /* ERR_READERS_FULL if there are more than 4096; else the rest is left */
+};
+/* Calls FN once for each file, whatever its slots. A file of a database that is not in use any more
+ * is of a process with a replaced one open. */
+int pin_scan_each(
+	struct pin_scan *scan, const struct pin_choice *choice, pin_scan_fn *fn, void *arg);
 
 /* Removes dead processes' files, of any environment, from the places. A call looks at 1024 entries,
  * and the next one goes on there. Returns the number of files removed. */
