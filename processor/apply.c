@@ -79,37 +79,28 @@ void apply_forget(struct apply *apply)
 	apply->n_feeds = 0;
 }
 
-/* Definitions being filled count too: the index maintains their filled part. */
-static int apply_read_definitions(struct apply *apply, uint32_t feed, struct terms *terms)
-{
-	const struct index_definition *definition;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && (definition = index_definition_held(apply->index, i)); i++)
-		if (definition->feed == feed && !definition->dropping)
-			r = terms_add(terms, definition);
-	return r;
-}
-
 /* Returns the terms of a feed of the index. */
 static int apply_find_terms(struct apply *apply, uint32_t feed, struct terms **ret_terms)
 {
 	size_t i = ARRAY_PLACE(apply->feeds, apply->n_feeds, .id, feed);
 	CLEANUP(terms_free) struct terms *terms = NULL;
-	int r = 0;
+	const struct index_definition *definition;
 
-	if (i == apply->n_feeds || apply->feeds[i].id != feed) {
-		r = terms_new(&terms);
-		if (r == 0)
-			r = apply_read_definitions(apply, feed, terms);
-		if (r == 0)
-			r = ARRAY_INSERT(apply->feeds, apply->n_feeds, apply->feeds_room, i,
-				((struct apply_feed){feed, terms}), "the feeds");
-		if (r < 0)
-			return r;
-		terms = NULL;
+	if (i < apply->n_feeds && apply->feeds[i].id == feed) {
+		*ret_terms = apply->feeds[i].terms;
+		return 0;
 	}
-	*ret_terms = apply->feeds[i].terms;
+	int r = terms_new(&terms);
+	/* Definitions being filled count too: the index maintains their filled part. */
+	for (size_t k = 0; r == 0 && (definition = index_definition_held(apply->index, k)); k++)
+		if (definition->feed == feed && !definition->dropping)
+			r = terms_add(terms, definition);
+	if (r == 0)
+		r = ARRAY_INSERT(apply->feeds, apply->n_feeds, apply->feeds_room, i,
+			((struct apply_feed){feed, terms}), "the feeds");
+	if (r < 0)
+		return r;
+	*ret_terms = TAKE(terms);
 	return 0;
 }
 
@@ -306,17 +297,6 @@ static int apply_feed_added(struct apply *apply, struct txn *txn, const struct r
 	return 0;
 }
 
-/* Applies a record of an object, unless its feed has an open list; the LIST_END applies it then. */
-static int apply_change(
-	struct apply *apply, struct txn *txn, struct index_feed *feed, const struct record *record)
-{
-	int r = feed->list_begin ? 0 : apply_object(apply, txn, record);
-
-	if (r < 0 || feed->list_begin || !index_feed_set_rv(feed, record->rv))
-		return r;
-	return index_feed_set(apply->index, feed);
-}
-
 /* Applies one record, inside a transaction of the index. TXN: of the journal. */
 static int apply_record(struct apply *apply, struct txn *txn, const struct record *record)
 {
@@ -326,12 +306,18 @@ static int apply_record(struct apply *apply, struct txn *txn, const struct recor
 	if (!held)
 		return err_say(ERR_CORRUPT, "feed %" PRIu32 " is not in the index", record->feed);
 	struct index_feed feed = *held;
+	int r;
 
 	switch (record->type) {
 	case RECORD_ADDED:
 	case RECORD_MODIFIED:
 	case RECORD_DELETED:
-		return apply_change(apply, txn, &feed, record);
+		if (feed.list_begin)
+			return 0; /* the LIST_END applies it */
+		r = apply_object(apply, txn, record);
+		if (r < 0 || !index_feed_set_rv(&feed, record->rv))
+			return r;
+		return index_feed_set(apply->index, &feed);
 	case RECORD_LIST_BEGIN:
 		feed.list_begin = record->seq;
 		return index_feed_set(apply->index, &feed);

@@ -35,6 +35,7 @@ struct definitions {
 	struct apply *apply;
 	struct definitions_inputs compared; /* at the last comparison */
 	struct txn *journal_txn;            /* of the running slice */
+	uint64_t announced;                 /* bytes of its records */
 	struct filling filling;
 };
 
@@ -79,19 +80,6 @@ static int definitions_by_feed(const void *a, const void *b)
 	const struct index_definition *x = a, *y = b;
 
 	return (x->feed > y->feed) - (x->feed < y->feed);
-}
-
-/* Lists the definitions of the index. */
-static int definitions_list_held(struct comparison *c)
-{
-	const struct index_definition *definition;
-	int r = 0;
-
-	while (r == 0 && (definition = index_definition_held(c->d->index, c->n)))
-		r = ARRAY_ADD(c->held, c->n, c->room, *definition, "the list of definitions");
-	if (c->n)
-		qsort(c->held, c->n, sizeof(*c->held), definitions_by_feed);
-	return r;
 }
 
 /* Compares a wanted definition with HELD. Returns: 1: they are the same. */
@@ -142,11 +130,14 @@ static int definitions_compare_feed(struct comparison *c, const struct feed_defi
 static int definitions_compare(struct definitions *d, struct txn *journal_txn)
 {
 	struct comparison c = {.d = d};
+	const struct index_definition *definition;
 	CLEANUP(feed_walk_release) struct feed_walk walk = {d->journal, journal_txn};
 	int r = index_begin(d->index);
 
-	if (r == 0)
-		r = definitions_list_held(&c);
+	while (r == 0 && (definition = index_definition_held(d->index, c.n)))
+		r = ARRAY_ADD(c.held, c.n, c.room, *definition, "the list of definitions");
+	if (c.n)
+		qsort(c.held, c.n, sizeof(*c.held), definitions_by_feed);
 	while (r >= 0 && (r = feed_walk_next(&walk)) == FOUND)
 		r = definitions_compare_feed(&c, &walk.definition);
 	if (r >= 0 && c.changes)
@@ -208,29 +199,23 @@ static int definitions_terms(void *arg, const struct index_entry *entry, uint32_
 	return 0;
 }
 
-struct definitions_announced {
-	struct definitions *definitions;
-	uint64_t bytes;
-};
-
 static int definitions_announce(void *arg, const struct index_entry *entry)
 {
-	struct definitions_announced *announced = arg;
-	struct definitions *d = announced->definitions;
+	struct definitions *d = arg;
 
-	announced->bytes += filling_announce(&d->filling, d->journal, d->journal_txn, entry->seq);
-	return announced->bytes < ANNOUNCED_MAX ? 0 : END;
+	d->announced += filling_announce(&d->filling, d->journal, d->journal_txn, entry->seq);
+	return d->announced < ANNOUNCED_MAX ? 0 : END;
 }
 
 /* Fills a slice. An announced slice ends with the announced records. */
 static int definitions_fill(struct definitions *d, uint32_t definition)
 {
-	struct definitions_announced announced = {.definitions = d};
 	size_t limit = SLICE;
 
+	d->announced = 0;
 	if (filling_look(&d->filling, d->journal, d->journal_txn)) {
 		int r = index_each_unfilled(
-			d->index, definition, SLICE, definitions_announce, &announced, &limit);
+			d->index, definition, SLICE, definitions_announce, d, &limit);
 		if (r < 0)
 			return r;
 		filling_announced(&d->filling, d->journal_txn);

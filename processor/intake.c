@@ -64,18 +64,6 @@ static void intake_drop_ring(struct intake *intake)
 	intake->live = false;
 }
 
-/* Attaches to the ring, if there is one of this journal. */
-static void intake_attach(struct intake *intake)
-{
-	int r = ring_attach(home_runtime_fd(intake->p->home), DELTA_RING, &intake->ring);
-
-	err_ignore(r, "the log has everything, and the ring is retried");
-	if (r >= 0 && memcmp(ring_uuid(intake->ring), journal_uuid(intake->journal), 16) != 0)
-		intake_drop_ring(intake);
-	if (intake->ring) /* handlers need no index, or wait for it anyway */
-		ring_wake_last(intake->ring);
-}
-
 /* Drains the ring. Its entries only tell of records in the log. Returns: FOUND; AGAIN: the ring
  * tells of nothing beyond the read records. */
 static int intake_drain(struct intake *intake)
@@ -163,12 +151,18 @@ int intake_begin(struct intake *intake)
 {
 	CHECK_OBJ(intake, INTAKE_MAGIC);
 	REQUIRE(!intake->walk);
-	int r = FOUND;
+	int r;
 
-	if (!intake->ring)
-		intake_attach(intake); /* at its tail: later records come through it */
-	if (intake->live)
-		r = intake_drain(intake);
+	if (!intake->ring) { /* attaches at its tail: later records come through it */
+		r = ring_attach(home_runtime_fd(intake->p->home), DELTA_RING, &intake->ring);
+		err_ignore(r, "the log has everything, and the ring is retried");
+		if (r >= 0 &&
+			memcmp(ring_uuid(intake->ring), journal_uuid(intake->journal), 16) != 0)
+			intake_drop_ring(intake);
+		if (intake->ring) /* handlers need no index, or wait for it anyway */
+			ring_wake_last(intake->ring);
+	}
+	r = intake->live ? intake_drain(intake) : FOUND;
 	if (r == FOUND)
 		r = intake_open_walk(intake);
 	if (r != FOUND)

@@ -201,17 +201,6 @@ static void processor_step(struct app *app)
 		processor_fail(app, r);
 }
 
-static void processor_obey(struct app *app)
-{
-	if (!app->daemon->call || app->rebuilding || app->compacting)
-		return;
-	if (strcmp(control_command(app->daemon->call), "compact") == 0)
-		app->compacting = TAKE(app->daemon->call);
-	else
-		app->rebuilding = TAKE(app->daemon->call);
-	pair_close(&app->pair);
-}
-
 /* Returns: 0 when the daemon is to stop; the error at its end. */
 static int processor_loop(struct app *app)
 {
@@ -235,7 +224,13 @@ static int processor_loop(struct app *app)
 			app->checked_ns = 0;
 			daemon_reloaded(daemon, 0);
 		}
-		processor_obey(app);
+		if (daemon->call && !app->rebuilding && !app->compacting) {
+			if (strcmp(control_command(daemon->call), "compact") == 0)
+				app->compacting = TAKE(daemon->call);
+			else
+				app->rebuilding = TAKE(daemon->call);
+			pair_close(&app->pair);
+		}
 		if (app->pair)
 			processor_step(app);
 		else

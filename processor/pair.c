@@ -225,18 +225,14 @@ static void pair_make_word(struct pair *pair)
 	err_ignore(r, "readers poll the index, and the word is retried each second");
 }
 
-struct readiness {
-	size_t n, ready; /* feeds */
-};
-
 /* Counts the feeds of the new journal, and those that were listed once or can't be. */
-static int pair_count_ready(struct pair *pair, struct readiness *ret_readiness)
+static int pair_count_ready(struct pair *pair, size_t *ret_n, size_t *ret_ready)
 {
 	CLEANUP(feed_walk_release) struct feed_walk walk = {pair->journal};
 	CLEANUP(txn_abort) struct txn *index_view = NULL;
 	int r = intake_view(pair->intake, &walk.txn);
 
-	*ret_readiness = (struct readiness){0};
+	*ret_n = *ret_ready = 0;
 	if (!r)
 		r = txn_begin_read(index_env(pair->index), &index_view);
 	while (r >= 0 && (r = feed_walk_next(&walk)) == FOUND) {
@@ -248,8 +244,8 @@ static int pair_count_ready(struct pair *pair, struct readiness *ret_readiness)
 		bool failed = walk.checkpoint.phase == FEED_FORBIDDEN ||
 			      walk.checkpoint.phase == FEED_GONE ||
 			      walk.checkpoint.phase == FEED_ERROR;
-		ret_readiness->n++;
-		ret_readiness->ready += failed || (r == FOUND && row.listed);
+		*ret_n += 1;
+		*ret_ready += failed || (r == FOUND && row.listed);
 	}
 	return r < 0 ? r : 0;
 }
@@ -263,15 +259,15 @@ static int pair_publish_when_ready(struct pair *pair)
 
 	if (pair->wait_feeds) {
 		uint64_t waited = proc_monotonic_ns() - pair->waiting_ns;
-		struct readiness readiness;
-		r = pair_count_ready(pair, &readiness);
+		size_t n, n_ready;
+		r = pair_count_ready(pair, &n, &n_ready);
 		if (r)
 			return r;
-		bool ready = readiness.n && readiness.ready == readiness.n;
+		bool ready = n && n_ready == n;
 		if (!ready && waited < pair->p->config->retention_ns)
 			return 0;
 		if (!ready)
-			LOG(publish_timeout, .feeds_listed = readiness.ready, .feeds = readiness.n);
+			LOG(publish_timeout, .feeds_listed = n_ready, .feeds = n);
 	}
 	r = index_publish(pair->index, pair->p->home);
 	if (r)

@@ -30,12 +30,6 @@ struct builder {
 	struct filling filling;
 };
 
-/* Heads of a feed, in key order. */
-struct rebuild_heads {
-	size_t n;
-	uint64_t seqs[HEADS_AHEAD];
-};
-
 static void rebuild_release(struct builder *b)
 {
 	txn_abort(&b->old_txn);
@@ -79,10 +73,16 @@ static int rebuild_begin(struct builder *b, const struct index_options *options)
 	}
 }
 
-static int rebuild_enter(struct builder *b, const struct record *record)
+static int rebuild_enter_seq(struct builder *b, uint64_t seq)
 {
-	int r = apply_enter(b->apply, b->txn, record);
+	struct record record;
+	int r = journal_get(b->journal, b->txn, seq, &record);
 
+	if (r == NOT_FOUND)
+		return err_say(ERR_CORRUPT, "seq %" PRIu64 " is not in the journal", seq);
+	if (r)
+		return r;
+	r = apply_enter(b->apply, b->txn, &record);
 	control_progress(b->p->call, ++b->objects, 0, "objects");
 	if (r || ++b->entered < COMMIT_EVERY)
 		return r;
@@ -91,39 +91,19 @@ static int rebuild_enter(struct builder *b, const struct record *record)
 	return r ? r : index_begin(b->index);
 }
 
-static int rebuild_enter_seq(struct builder *b, uint64_t seq)
-{
-	struct record record;
-	int r = journal_get(b->journal, b->txn, seq, &record);
-
-	if (r == NOT_FOUND)
-		return err_say(ERR_CORRUPT, "seq %" PRIu64 " is not in the journal", seq);
-	return r ? r : rebuild_enter(b, &record);
-}
-
 /* Announces the versions if that helps. Neighbouring seqs mostly lie beside each other, and are
  * read together. */
-static void rebuild_announce(struct builder *b, const struct rebuild_heads *heads)
+static void rebuild_announce(struct builder *b, const uint64_t *versions, size_t n)
 {
 	uint64_t seqs[HEADS_AHEAD];
 
 	if (!filling_look(&b->filling, b->journal, b->txn))
 		return;
-	memcpy(seqs, heads->seqs, heads->n * sizeof(seqs[0]));
-	qsort(seqs, heads->n, sizeof(seqs[0]), array_by_number);
-	for (size_t i = 0; i < heads->n; i++)
+	memcpy(seqs, versions, n * sizeof(seqs[0]));
+	qsort(seqs, n, sizeof(seqs[0]), array_by_number);
+	for (size_t i = 0; i < n; i++)
 		(void)filling_announce(&b->filling, b->journal, b->txn, seqs[i]);
 	filling_announced(&b->filling, b->txn);
-}
-
-static int rebuild_enter_heads(struct builder *b, const struct rebuild_heads *heads)
-{
-	int r = 0;
-
-	rebuild_announce(b, heads);
-	for (size_t i = 0; i < heads->n && !r; i++)
-		r = rebuild_enter_seq(b, heads->seqs[i]);
-	return r;
 }
 
 /* Enters a feed's heads older than the open list, or all (0). Returns: END; errors. */
@@ -135,14 +115,18 @@ static int rebuild_enter_older(struct builder *b, uint32_t feed, uint64_t list_b
 	int r = head_walk_open(b->txn, feed, BYTES_NONE, &walk);
 
 	while (r == FOUND) {
-		struct rebuild_heads heads = {.n = 0};
+		uint64_t seqs[HEADS_AHEAD]; /* in key order */
+		size_t n = 0;
 
-		while (heads.n < HEADS_AHEAD && (r = head_walk_next(walk, &key, &head)) == FOUND) {
-			if (list_begin && head.seq >= list_begin)
-				continue;
-			heads.seqs[heads.n++] = head.seq;
-		}
-		int entered = r < 0 ? 0 : rebuild_enter_heads(b, &heads);
+		while (n < HEADS_AHEAD && (r = head_walk_next(walk, &key, &head)) == FOUND)
+			if (!list_begin || head.seq < list_begin)
+				seqs[n++] = head.seq;
+		if (r < 0)
+			return r;
+		rebuild_announce(b, seqs, n);
+		int entered = 0;
+		for (size_t i = 0; i < n && !entered; i++)
+			entered = rebuild_enter_seq(b, seqs[i]);
 		r = entered ? entered : r;
 	}
 	return r;
