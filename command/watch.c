@@ -355,7 +355,7 @@ static int watch_begin(struct watching *w, bool lapsed)
 		.no_initial = w->args.no_initial && !lapsed, .journal = w->journal};
 
 	if (w->args.cursor && !lapsed) {
-		int r = cursor_load_own(store_home(w->store), w->args.cursor, &cursor);
+		int r = cursor_load(store_home(w->store), w->args.cursor, true, &cursor);
 
 		if (r < 0)
 			return r;

@@ -430,3 +430,20 @@ int proc_random(void *data, uint32_t size)
 	}
 	return 0;
 }
+
+DIR *proc_list(int directory_fd, const char *path)
+{
+	int fd = openat(directory_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+
+	if (fd >= 0 && !list)
+		(void)close(fd); /* read-only: nothing can be lost */
+	return list;
+}
+
+void proc_end_list(DIR **list)
+{
+	if (*list)
+		(void)closedir(*list);
+	*list = NULL;
+}

@@ -4,6 +4,7 @@
 #ifndef COMMON_PROC_H
 #define COMMON_PROC_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -94,6 +95,11 @@ int proc_apart(int fd);
 /* Writes the current path of an open file, with a NUL. Returns: 0; -ENAMETOOLONG; as
  * proc_failed(). */
 int proc_path_of(int fd, char *path, size_t size);
+
+/* Opens the directory DIRECTORY_FD/PATH, which is no link, for readdir(3). NULL: errno says why. */
+DIR *proc_list(int directory_fd, const char *path);
+/* For CLEANUP(). */
+void proc_end_list(DIR **list);
 
 /* Sets RET_ID to the id of this boot: 32 hex digits and a NUL. In builds with failpoints
  * $KINF_BOOT_ID replaces it, to simulate a reboot. Returns: 0; as proc_failed(); ERR_SYNTAX:

@@ -60,7 +60,7 @@ static int informer_copy_options(
 	struct home *home = store_home(informer->kinf->store);
 	r = cursor_claim(home, informer->cursor, &informer->claim);
 	if (r == 0)
-		r = cursor_load_own(home, informer->cursor, &informer->begin);
+		r = cursor_load(home, informer->cursor, true, &informer->begin);
 	return r < 0 ? r : 0;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/env/generation_internal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "store/env/replaced.h"
 #include "store/env/generation.h"
 #include "store/env/state.h"
@@ -42,21 +42,12 @@ static uint32_t generation_of_name(const char *name)
 	return strcmp(name, again) == 0 ? number : 0;
 }
 
-static void generation_close_directory(DIR **directory)
-{
-	if (*directory)
-		(void)closedir(*directory);
-	*directory = NULL;
-}
-
 int generation_each(int directory_fd, generation_fn *fn, void *arg)
 {
-	AUTO_FD int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CLEANUP(generation_close_directory) DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	CLEANUP(proc_end_list) DIR *directory = proc_list(directory_fd, ".");
 
 	if (!directory)
 		return err_set(-errno, "reading the directory of generations");
-	fd = -1; /* it is the DIR's now */
 	for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
 		uint32_t number = generation_of_name(entry->d_name);
 		int r = number ? fn(arg, directory_fd, number) : 0;

@@ -6,7 +6,6 @@
  */
 #include "store/env/home_internal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,6 +17,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "common/proc.h"
 #include "common/text/shell_word.h"
 #include "store/env/text_file.h"
 
@@ -53,22 +53,6 @@ static bool place_is_taken(int fd)
 	return slash && home_runtime_id(slash + 1);
 }
 
-static void place_close(DIR **directory)
-{
-	if (*directory)
-		(void)closedir(*directory);
-}
-
-static DIR *place_list(int fd)
-{
-	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *directory = copy < 0 ? NULL : fdopendir(copy);
-
-	if (!directory && copy >= 0)
-		(void)close(copy);
-	return directory;
-}
-
 static const char *place_next(DIR *directory)
 {
 	const struct dirent *entry;
@@ -77,15 +61,6 @@ static const char *place_next(DIR *directory)
 		entry = readdir(directory);
 	while (entry && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
 	return entry ? entry->d_name : NULL;
-}
-
-/* Returns true if FD is an empty directory of this user or root: the future store of another
- * cluster, /var/lib/kinf/NAME beside the first one's files. */
-static bool place_is_free(int fd, const struct stat *st)
-{
-	CLEANUP(place_close) DIR *directory = place_list(fd);
-
-	return directory && (st->st_uid == geteuid() || st->st_uid == 0) && !place_next(directory);
 }
 
 /* Returns true if the directory FD may become a store with NAME in it. One volume may have the
@@ -105,8 +80,11 @@ static bool place_allows(int fd, const char *runtime_dir, const char *name)
 	if (runtime_dir && stat(runtime_dir, &runtime) == 0 && runtime.st_dev == st.st_dev &&
 		runtime.st_ino == st.st_ino)
 		return true;
-	return strcmp(name, "lost+found") == 0 || place_is_taken(entry_fd) ||
-	       place_is_free(entry_fd, &st);
+	if (strcmp(name, "lost+found") == 0 || place_is_taken(entry_fd))
+		return true;
+	/* The future store of another cluster, /var/lib/kinf/NAME beside the first one's files. */
+	CLEANUP(proc_end_list) DIR *directory = proc_list(entry_fd, ".");
+	return directory && (st.st_uid == geteuid() || st.st_uid == 0) && !place_next(directory);
 }
 
 /* Returns true for a directory of all programs. */
@@ -124,7 +102,7 @@ static bool place_is_everybodys(const struct stat *st)
 
 static int place_check_entries(int fd, const char *runtime_dir, const char *store)
 {
-	CLEANUP(place_close) DIR *directory = place_list(fd);
+	CLEANUP(proc_end_list) DIR *directory = proc_list(fd, ".");
 	char word[SHELL_WORD_SIZE];
 
 	if (place_is_taken(fd))

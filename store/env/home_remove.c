@@ -4,7 +4,6 @@
  */
 #include "store/env/home_internal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,19 +21,16 @@
  * errno: of the first file that can't be removed. */
 static int remove_files(int fd, const char *keep)
 {
-	AUTO_FD int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *directory = copy < 0 ? NULL : fdopendir(copy);
+	CLEANUP(proc_end_list) DIR *directory = proc_list(fd, ".");
 	int error = 0;
 
 	if (!directory)
 		return errno;
-	copy = -1; /* it is the DIR's now */
 	for (const struct dirent *entry; (entry = readdir(directory));)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
 			strcmp(entry->d_name, keep) != 0 && unlinkat(fd, entry->d_name, 0) < 0 &&
 			errno != EISDIR && !error)
 			error = errno;
-	(void)closedir(directory);
 	return error;
 }
 

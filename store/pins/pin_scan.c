@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/pins/pin_scan.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -44,16 +43,6 @@ struct pin_scan {
 	uint8_t bytes[PIN_CHUNKS_MAX * PIN_CHUNK_BYTES];
 };
 
-static DIR *pin_scan_open_place(int directory_fd, const char *path)
-{
-	int fd = openat(directory_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-
-	if (fd >= 0 && !directory)
-		(void)close(fd);
-	return directory;
-}
-
 int pin_scan_open(uint64_t inode, const struct pin_places *places, struct pin_scan **ret_scan)
 {
 	struct pin_scan *scan = calloc(1, sizeof(*scan));
@@ -67,7 +56,7 @@ int pin_scan_open(uint64_t inode, const struct pin_places *places, struct pin_sc
 	scan->most_files = is_small ? limit.rlim_cur / 2 : FILES_MAX;
 	(void)snprintf(scan->prefix, sizeof(scan->prefix), "%016" PRIx64 "-", inode);
 	for (int i = 0; i < PIN_PLACES; i++)
-		scan->places[i] = pin_scan_open_place(AT_FDCWD, places->path[i]);
+		scan->places[i] = proc_list(AT_FDCWD, places->path[i]);
 	*ret_scan = scan;
 	return 0;
 }
@@ -82,8 +71,7 @@ void pin_scan_close(struct pin_scan **scan)
 	for (size_t i = 0; i < s->n_files; i++)
 		cleanup_fd(&s->files[i].fd);
 	for (int i = 0; i < PIN_PLACES; i++)
-		if (s->places[i])
-			(void)closedir(s->places[i]);
+		proc_end_list(&s->places[i]);
 	free(s->files);
 	s->magic = 0;
 	free(s);
@@ -465,11 +453,9 @@ int pin_scan_clean(struct pin_scan *scan)
 
 void pin_scan_remove_place(int directory_fd, const char *name)
 {
-	DIR *place = pin_scan_open_place(directory_fd, name);
+	CLEANUP(proc_end_list) DIR *place = proc_list(directory_fd, name);
 
 	for (struct dirent *entry; place && (entry = readdir(place));)
 		(void)pin_scan_clean_entry(dirfd(place), entry->d_name);
-	if (place)
-		(void)closedir(place);
 	(void)unlinkat(directory_fd, name, AT_REMOVEDIR); /* a remaining entry keeps the place */
 }

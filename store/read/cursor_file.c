@@ -2,7 +2,6 @@
 /* Cursor files are text, for operators to read (FORMAT.md, Cursors). */
 #include "store/read/cursor_file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -228,8 +227,7 @@ static int cursor_parse(char *text, struct cursor_file *cursor)
 	return err_set(ERR_CORRUPT, "its last line is missing");
 }
 
-static int cursor_load_as(
-	struct home *home, const char *name, bool own, struct cursor_file *ret_cursor)
+int cursor_load(struct home *home, const char *name, bool own, struct cursor_file *ret_cursor)
 {
 	CLEANUP(buf_release) struct buf text = BUF_INIT;
 	struct cursor_file cursor = {{0}, NULL, 0, 0};
@@ -251,16 +249,6 @@ static int cursor_load_as(
 	}
 	*ret_cursor = cursor;
 	return FOUND;
-}
-
-int cursor_load(struct home *home, const char *name, struct cursor_file *ret_cursor)
-{
-	return cursor_load_as(home, name, false, ret_cursor);
-}
-
-int cursor_load_own(struct home *home, const char *name, struct cursor_file *ret_cursor)
-{
-	return cursor_load_as(home, name, true, ret_cursor);
 }
 
 void cursor_release(struct cursor_file *cursor)
@@ -290,19 +278,6 @@ uint64_t cursor_least(const struct cursor_file *cursor)
 }
 
 /* ---- all of them -------------------------------------------------------- */
-
-static int cursor_open_directory(struct home *home, DIR **ret_directory)
-{
-	int fd = openat(home_cursors_fd(home), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	*ret_directory = fd < 0 ? NULL : fdopendir(fd);
-	if (*ret_directory)
-		return 0;
-	int r = err_set(-errno, "'%s/cursors'", home_path(home));
-	if (fd >= 0)
-		(void)close(fd); /* nothing was written through it */
-	return r;
-}
 
 /* Counts a file of OWNER in a walk; OWNERS is empty at the start. RET_COUNTS: it is within
  * CURSORS_PER_OWNER and CURSOR_BYTES_PER_OWNER. */
@@ -335,7 +310,7 @@ static int cursor_load_counted(struct home *home, DIR *directory, struct hashtab
 	int r = cursor_count_owner(owners, &st, &counts);
 	if (r < 0)
 		return r;
-	return counts ? cursor_load(home, name, ret_cursor)
+	return counts ? cursor_load(home, name, false, ret_cursor)
 		      : err_say(ERR_TOO_LARGE,
 				"cursor '%s': %d files of user %u count, of %d MiB in all, and "
 				"there are more",
@@ -348,13 +323,13 @@ int cursor_each_file(struct home *home, cursor_fn *fn, cursor_bad_fn *bad, void 
 	CLEANUP(hashtable_release)
 	struct hashtable owners =
 		HASHTABLE_INIT(struct hashtable_number, hashtable_number_is, NULL);
-	DIR *directory;
+	int r = 0;
 
 	if (home_cursors_fd(home) < 0)
 		return 0; /* a copy without cursors */
-	int r = cursor_open_directory(home, &directory);
-	if (r < 0)
-		return r;
+	CLEANUP(proc_end_list) DIR *directory = proc_list(home_cursors_fd(home), ".");
+	if (!directory)
+		return err_set(-errno, "'%s/cursors'", home_path(home));
 	for (struct dirent *entry; r == 0 && (entry = readdir(directory));) {
 		struct cursor_file cursor;
 
@@ -371,7 +346,6 @@ int cursor_each_file(struct home *home, cursor_fn *fn, cursor_bad_fn *bad, void 
 			r = 0;
 		}
 	}
-	(void)closedir(directory);
 	return r;
 }
 
@@ -398,7 +372,7 @@ static int cursor_lapse_one(void *arg, const char *name, const struct cursor_fil
 		is_later |= cursor->positions[i].seq >= later->next_seq;
 	if (!is_later || memcmp(cursor->uuid, later->uuid, sizeof(cursor->uuid)) != 0)
 		return 0;
-	int r = cursor_load_own(later->home, name, &own);
+	int r = cursor_load(later->home, name, true, &own);
 
 	if (r == FOUND) {
 		r = cursor_save(later->home, name, no_journal, own.positions, own.n);
@@ -429,14 +403,14 @@ struct cursor_search {
 
 static int cursor_compare_least(void *arg, const char *name, const struct cursor_file *cursor)
 {
-	const struct cursor_keeping *keeping = ((struct cursor_search *)arg)->keeping;
-	uint64_t *least = &((struct cursor_search *)arg)->least;
+	struct cursor_search *search = arg;
+	const struct cursor_keeping *keeping = search->keeping;
 
 	(void)name;
-	if (cursor->n && cursor_least(cursor) < *least &&
+	if (cursor->n && cursor_least(cursor) < search->least &&
 		memcmp(cursor->uuid, keeping->uuid, sizeof(cursor->uuid)) == 0 &&
 		!proc_is_aged(cursor->written_ns, keeping->expiry_ns, keeping->steady_ns))
-		*least = cursor_least(cursor);
+		search->least = cursor_least(cursor);
 	return 0;
 }
 
@@ -470,14 +444,12 @@ static bool cursor_clean_file(int directory, const char *name, const struct curs
 
 int cursor_clean(struct home *home, const struct cursor_keeping *keeping, unsigned *ret_removed)
 {
-	DIR *directory;
-	int r = cursor_open_directory(home, &directory);
+	CLEANUP(proc_end_list) DIR *directory = proc_list(home_cursors_fd(home), ".");
 
 	*ret_removed = 0;
-	if (r < 0)
-		return r;
+	if (!directory)
+		return err_set(-errno, "'%s/cursors'", home_path(home));
 	for (struct dirent *entry; (entry = readdir(directory));)
 		*ret_removed += cursor_clean_file(dirfd(directory), entry->d_name, keeping);
-	(void)closedir(directory);
 	return 0;
 }

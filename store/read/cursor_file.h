@@ -31,11 +31,9 @@ struct cursor_file {
 /* Returns: 0; -EINVAL: NAME is no name of a cursor. */
 int cursor_check_name(const char *name);
 
-/* Returns: FOUND, NOT_FOUND, ERR_CORRUPT. The caller releases the cursor. */
-int cursor_load(struct home *home, const char *name, struct cursor_file *ret_cursor);
-/* Does the same for a follower about to begin there. Returns also -EPERM: another user wrote it to
- * a directory of several users. */
-int cursor_load_own(struct home *home, const char *name, struct cursor_file *ret_cursor);
+/* Returns: FOUND, NOT_FOUND, ERR_CORRUPT. The caller releases the cursor. OWN: a follower is about
+ * to begin there; -EPERM: another user wrote it to a directory of several users. */
+int cursor_load(struct home *home, const char *name, bool own, struct cursor_file *ret_cursor);
 void cursor_release(struct cursor_file *cursor);
 
 /* Returns whether CURSOR has positions of exactly these N feeds. Otherwise some of their objects

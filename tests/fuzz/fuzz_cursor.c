@@ -52,13 +52,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		openat(home_cursors_fd(home), "x", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	REQUIRE(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-	int r = cursor_load(home, "x", &cursor);
+	int r = cursor_load(home, "x", false, &cursor);
 	if (r != FOUND) {
 		REQUIRE(r < 0 && *err_text(r));
 		return 0;
 	}
 	REQUIRE(cursor_save(home, "x", cursor.uuid, cursor.positions, cursor.n) == 0);
-	REQUIRE(cursor_load(home, "x", &again) == FOUND);
+	REQUIRE(cursor_load(home, "x", false, &again) == FOUND);
 	REQUIRE(memcmp(again.uuid, cursor.uuid, sizeof(again.uuid)) == 0 && again.n == cursor.n);
 	for (size_t i = 0; i < cursor.n; i++)
 		REQUIRE(again.positions[i].feed == cursor.positions[i].feed &&

@@ -65,7 +65,7 @@ void watchers_kill(struct world *world)
 static void read_cursor(struct watcher *w, struct follow_position *ret_begin)
 {
 	struct cursor_file file;
-	int r = *w->cursor ? cursor_load(w->world->home, w->cursor, &file) : NOT_FOUND;
+	int r = *w->cursor ? cursor_load(w->world->home, w->cursor, false, &file) : NOT_FOUND;
 
 	MUST(r == FOUND || r == NOT_FOUND, "cursor '%s': %s", w->cursor, err_text(r));
 	if (r == NOT_FOUND)

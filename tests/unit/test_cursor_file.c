@@ -36,7 +36,7 @@ static void put_file(const char *name, const char *text)
 static int load(const char *name)
 {
 	struct cursor_file cursor;
-	int r = cursor_load(home, name, &cursor);
+	int r = cursor_load(home, name, false, &cursor);
 
 	if (r == FOUND)
 		cursor_release(&cursor);
@@ -68,7 +68,7 @@ Test(cursor_file, what_was_saved_is_loaded)
 	uint64_t before = proc_realtime_ns();
 
 	cr_assert_eq(cursor_save(home, "c-1", uuid, positions, 2), 0);
-	cr_assert_eq(cursor_load(home, "c-1", &cursor), FOUND);
+	cr_assert_eq(cursor_load(home, "c-1", false, &cursor), FOUND);
 	cr_assert_eq(memcmp(cursor.uuid, uuid, 16), 0);
 	cr_assert_eq(cursor.n, 2);
 	cr_assert_eq(cursor.positions[0].feed, 1);
@@ -78,7 +78,7 @@ Test(cursor_file, what_was_saved_is_loaded)
 	cr_assert(cursor.written_ns >= before && cursor.written_ns <= proc_realtime_ns());
 	cursor_release(&cursor);
 	cr_assert_eq(cursor_save(home, "c-1", uuid, NULL, 0), 0);
-	cr_assert_eq(cursor_load(home, "c-1", &cursor), FOUND);
+	cr_assert_eq(cursor_load(home, "c-1", false, &cursor), FOUND);
 	cr_assert_eq(cursor.n, 0);
 	cursor_release(&cursor);
 }
@@ -115,13 +115,13 @@ Test(cursor_file, those_after_the_end_of_a_journal_that_went_back_lapse)
 	cr_assert_eq(cursor_save(home, "after", uuid, after, 2), 0);
 	cr_assert_eq(cursor_save(home, "other", other, after, 2), 0);
 	cr_assert_eq(cursor_lapse_later(home, uuid, 11), 1);
-	cr_assert_eq(cursor_load(home, "after", &cursor), FOUND);
+	cr_assert_eq(cursor_load(home, "after", false, &cursor), FOUND);
 	cr_assert(memcmp(cursor.uuid, uuid, sizeof(uuid)) != 0 && cursor.n == 2);
 	cursor_release(&cursor);
-	cr_assert_eq(cursor_load(home, "before", &cursor), FOUND);
+	cr_assert_eq(cursor_load(home, "before", false, &cursor), FOUND);
 	cr_assert_eq(memcmp(cursor.uuid, uuid, sizeof(uuid)), 0);
 	cursor_release(&cursor);
-	cr_assert_eq(cursor_load(home, "other", &cursor), FOUND);
+	cr_assert_eq(cursor_load(home, "other", false, &cursor), FOUND);
 	cr_assert_eq(memcmp(cursor.uuid, other, sizeof(uuid)), 0);
 	cursor_release(&cursor);
 	cr_assert_eq(cursor_lapse_later(home, uuid, 11), 0);
@@ -375,7 +375,7 @@ Test(cursor_file, a_save_that_fails_leaves_the_old_one_and_no_other)
 	cr_assert_eq(setenv("KINF_FAIL", "cursor.write:1:error", 1), 0);
 	cr_assert_eq(failpoint_setup(), 0);
 	cr_assert_lt(cursor_save(home, "c", uuid, positions, 2), 0);
-	cr_assert_eq(cursor_load(home, "c", &cursor), FOUND);
+	cr_assert_eq(cursor_load(home, "c", false, &cursor), FOUND);
 	cr_assert_eq(cursor.n, 1);
 	cursor_release(&cursor);
 	DIR *directory = opendir(scratch_path("store/cursors"));

@@ -107,10 +107,10 @@ Test(informer_cursor, one_that_does_not_move_is_written_now_and_then)
 	again(0);
 	cr_assert_eq(cursor_remove(home, "c"), FOUND);
 	KINF_OK(kinf_informer_commit(informer));
-	cr_assert_eq(cursor_load(home, "c", &file), NOT_FOUND, "it says nothing new");
+	cr_assert_eq(cursor_load(home, "c", false, &file), NOT_FOUND, "it says nothing new");
 	informer->written_ns -= 61 * UINT64_C(1000000000);
 	KINF_OK(kinf_informer_commit(informer));
-	cr_assert_eq(cursor_load(home, "c", &file), FOUND);
+	cr_assert_eq(cursor_load(home, "c", false, &file), FOUND);
 	cursor_release(&file);
 }
 
