@@ -139,11 +139,6 @@ int datafile_set_modes(const char *directory, unsigned file_mode)
 	return 0;
 }
 
-int datafile_hold(int fd)
-{
-	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
-}
-
 void datafile_cut(int fd, uint64_t bytes)
 {
 	(void)!ftruncate(fd, (off_t)bytes); /* a remaining hole does no harm */

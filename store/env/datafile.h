@@ -31,9 +31,7 @@ int datafile_begin(const char *directory, bool *ret_reserves);
 int datafile_begin_lock(const char *directory, int *ret_fd);
 /* Returns whether file systems of this type (statfs) keep reserved blocks. */
 bool datafile_type_reserves(uint32_t type);
-/* Hold the file open, and cut off its preallocated end after LMDB has closed it: by then the path
- * may name another writer's file. Readers never read beyond the last page. */
-int datafile_hold(int fd); /* the caller closes it; -1: none, and nothing to cut */
+/* Cuts off the preallocated end. Readers never read beyond the last page. */
 void datafile_cut(int fd, uint64_t bytes);
 
 struct datafile_blocks {

@@ -414,9 +414,10 @@ void env_close(struct env **env)
 			link = &(*link)->next;
 		REQUIRE(*link);
 		*link = map->next;
-		/* Gives preallocated blocks back. */
+		/* Gives preallocated blocks back after LMDB has closed the file: by then the path
+		 * may name another writer's. */
 		bool cut = map->writemap && map->forks == forks_count();
-		AUTO_FD int fd = cut ? datafile_hold(mapping_fd(map)) : -1;
+		AUTO_FD int fd = cut ? fcntl(mapping_fd(map), F_DUPFD_CLOEXEC, 0) : -1;
 		uint64_t bytes = mapping_state_end(map);
 		mapping_free(&map);
 		if (fd >= 0)

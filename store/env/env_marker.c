@@ -123,19 +123,6 @@ static int markers_read_metas(const struct mapping *map, int fd, struct meta met
 				 map->path);
 }
 
-/* Returns whether the row at NODE lies in the page, after its list of rows, and is of a kind of the
- * table's. */
-static bool table_has_node(const uint8_t *page, size_t size, size_t rows_end, size_t node)
-{
-	if (node < rows_end || node + NODE_HEADER > size)
-		return false;
-	size_t value = node_value_size(page + node);
-	unsigned flags = le16_get(page + node + NODE_FLAGS);
-
-	return (flags & ~NODE_IS_DATABASE) == 0 &&
-	       node + NODE_HEADER + node_key(page + node).size + value <= size;
-}
-
 /* Finds the marker in the table of databases, a leaf of any bytes. A table of another shape has
  * none: LMDB would read outside of the file. */
 static void meta_find_marker(struct meta *meta, const uint8_t *page, size_t size)
@@ -146,18 +133,20 @@ static void meta_find_marker(struct meta *meta, const uint8_t *page, size_t size
 		end % 2)
 		return;
 	for (size_t at = PAGE_HEADER; at < end; at += 2) {
-		size_t node = le16_get(page + at), key = node + NODE_HEADER;
+		const uint8_t *row = page_row(page, size, at);
+		struct bytes key = row ? node_key(row) : BYTES_NONE;
+		const uint8_t *value = row ? row + NODE_HEADER + key.size : page;
 
-		if (!table_has_node(page, size, end, node)) {
+		/* It lies after the list of rows, and is of a kind of the table's. */
+		if (!row || row < page + end || le16_get(row + NODE_FLAGS) & ~NODE_IS_DATABASE ||
+			node_value_size(row) > (size_t)(page + size - value)) {
 			meta->has_marker = false;
 			return;
 		}
-		if (le16_get(page + node + NODE_KEY_SIZE) != sizeof(MARKER) - 1 ||
-			memcmp(page + key, MARKER, sizeof(MARKER) - 1) != 0 ||
-			le16_get(page + node) != 8)
+		if (!bytes_equal(key, BYTES_LIT(MARKER)) || node_value_size(row) != 8)
 			continue;
 		meta->has_marker = true;
-		meta->marker = le64_get(page + key + sizeof(MARKER) - 1);
+		meta->marker = le64_get(value);
 	}
 }
 

@@ -116,15 +116,12 @@ int index_definition_row_add(struct index *index, const struct index_definition 
 
 void index_definition_row_remove(struct index *index, uint32_t id)
 {
-	for (size_t i = 0; i < index->n_definitions; i++) {
-		if (index->definitions[i]->definition.id != id)
-			continue;
-		free(index->definitions[i]);
-		index->n_definitions--;
-		memmove(&index->definitions[i], &index->definitions[i + 1],
-			(index->n_definitions - i) * sizeof(*index->definitions));
-		return;
-	}
+	size_t i = ARRAY_PLACE(index->definitions, index->n_definitions, ->definition.id, id);
+
+	free(index->definitions[i]);
+	index->n_definitions--;
+	memmove(&index->definitions[i], &index->definitions[i + 1],
+		(index->n_definitions - i) * sizeof(*index->definitions));
 }
 
 void index_forget(struct index *index)

@@ -139,12 +139,6 @@ void index_hints_note(struct index *index)
 	}
 }
 
-void index_hints_cover(struct index *index)
-{
-	if (index->hints)
-		hints_cover(index->hints, index->state.meta.taken, txn_id(index->txn));
-}
-
 void index_hints_grow(struct index *index)
 {
 	uint64_t objects = index_hints_count(index), taken = index->state.meta.taken;

@@ -156,8 +156,6 @@ int index_count_object(struct index *index, uint32_t feed, int delta);
 void index_hints_open(struct index *index);
 /* Enters the collected changes; called before they are forgotten. */
 void index_hints_note(struct index *index);
-/* Declares the table complete, last before the commit. */
-void index_hints_cover(struct index *index);
 /* Makes another table after a commit if this one has become too small. */
 void index_hints_grow(struct index *index);
 

@@ -69,7 +69,8 @@ static int index_commit_changes(struct index *index)
 		r = index_save(index);
 	if (r < 0)
 		return r;
-	index_hints_cover(index);
+	if (index->hints)
+		hints_cover(index->hints, index->state.meta.taken, txn_id(index->txn));
 	FAILPOINT_RETURN(INDEX_BEFORE_COMMIT);
 	cursor_close(&index->names);
 	r = txn_commit(&index->txn);

@@ -321,14 +321,8 @@ int feed_rows_load(struct journal *journal, struct txn *txn)
 
 	feed_rows_release(journal);
 	int r = cursor_open(txn, DB_FEED, &cursor);
-	if (r < 0)
-		return r;
-	for (r = cursor_next(cursor, &key, &value); r == FOUND;
-		r = cursor_next(cursor, &key, &value)) {
-		int loaded = feed_row_load(journal, key, value);
-		if (loaded < 0)
-			return loaded;
-	}
+	while (r == 0 && (r = cursor_next(cursor, &key, &value)) == FOUND)
+		r = feed_row_load(journal, key, value);
 	return r < 0 ? r : 0;
 }
 

@@ -154,21 +154,6 @@ static int journal_seek_head(struct journal *journal, struct bytes key, struct h
 	return search->result;
 }
 
-/* Returns as journal_seek_head(), without a search if the last one was for KEY. */
-static int journal_resume_search(struct journal *journal, struct bytes key, uint64_t *ret_seq)
-{
-	const struct head_search *search = &journal->search;
-	struct head head;
-
-	if (!bytes_equal(BYTES(search->key, search->key_size), key)) {
-		int r = journal_seek_head(journal, key, &head);
-		if (r < 0)
-			return r;
-	}
-	*ret_seq = search->seq;
-	return search->result;
-}
-
 static int journal_put_record(struct journal *journal, const struct record *record)
 {
 	uint8_t room[SEQ_KEY_SIZE];
@@ -190,12 +175,17 @@ static int journal_append_object(struct journal *journal, struct record *record)
 {
 	uint8_t room[HEAD_KEY_MAX];
 	struct bytes key = head_key(record->feed, record->key, room);
+	struct head_search *search = &journal->search;
+	struct head head;
 
 	REQUIRE(record->key.size > 0);
-	int r = journal_resume_search(journal, key, &record->prev);
+	int r = bytes_equal(BYTES(search->key, search->key_size), key)
+			? search->result
+			: journal_seek_head(journal, key, &head);
 	if (r < 0)
 		return r;
-	journal->search.key_size = 0;
+	record->prev = search->seq;
+	search->key_size = 0;
 	REQUIRE((r == FOUND) == (record->type != RECORD_ADDED));
 	unsigned flags = r == END ? TXN_APPEND : 0; /* a first list comes in order */
 	buf_reset(&journal->scratch);
@@ -337,16 +327,12 @@ int journal_change_feed(struct journal *journal, uint32_t feed, const struct fee
 {
 	CLEANUP(buf_release) struct buf texts = BUF_INIT;
 	struct feed_definition definition;
-	uint8_t room[FEED_KEY_SIZE];
-	struct bytes stored;
 
 	journal_require_open(journal);
 	if (journal->error < 0)
 		return journal->error;
-	int r = txn_get(journal->txn, DB_FEED, feed_key(feed, FEED_DEFINITION, room), &stored);
+	int r = journal_feed_definition(journal->txn, feed, &texts, &definition);
 	REQUIRE(r != NOT_FOUND);
-	if (r == FOUND)
-		r = definition_read(feed, stored, &texts, &definition);
 	if (r < 0)
 		return journal->error = r;
 	bool changed = change->resync_ns && definition.resync_ns != *change->resync_ns;

@@ -105,19 +105,6 @@ static int claim_lock(int directory, const char *file, int *ret_fd)
 	return r == AGAIN ? err_say(ERR_LOCKED, "other followers take it and end all the time") : r;
 }
 
-/* Removes CLAIM's file while it is locked: it can't be another follower's then. */
-static void claim_remove_file(const struct cursor_claim *claim)
-{
-	char file[CURSOR_NAME_MAX + 8];
-	struct stat mine, there;
-
-	(void)snprintf(file, sizeof(file), ".%s.lock", claim->name);
-	if (fstat(claim->fd, &mine) == 0 &&
-		fstatat(claim->directory, file, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-		mine.st_ino == there.st_ino && mine.st_dev == there.st_dev)
-		(void)unlinkat(claim->directory, file, 0); /* else the reflector removes it */
-}
-
 int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim)
 {
 	char file[CURSOR_NAME_MAX + 8];
@@ -161,6 +148,9 @@ int cursor_claim(struct home *home, const char *name, struct cursor_claim *claim
 
 void cursor_unclaim(struct cursor_claim *claim)
 {
+	char file[CURSOR_NAME_MAX + 8];
+	struct stat mine, there;
+
 	if (!claim->held)
 		return;
 	(void)pthread_mutex_lock(&claims.mutex);
@@ -169,7 +159,12 @@ void cursor_unclaim(struct cursor_claim *claim)
 		link = &(*link)->next;
 	if (*link) { /* else the claim is the parent's */
 		*link = claim->next;
-		claim_remove_file(claim);
+		/* It is locked: it can't be another follower's. */
+		(void)snprintf(file, sizeof(file), ".%s.lock", claim->name);
+		if (fstat(claim->fd, &mine) == 0 &&
+			fstatat(claim->directory, file, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+			mine.st_ino == there.st_ino && mine.st_dev == there.st_dev)
+			(void)unlinkat(claim->directory, file, 0); /* else the reflector does it */
 		cleanup_fd(&claim->fd);
 		cleanup_fd(&claim->directory);
 	}

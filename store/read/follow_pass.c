@@ -44,7 +44,6 @@ static void follow_attach(struct follow *f)
 	int r = ring_attach(runtime, DELTA_RING, &f->ring);
 	if (r < 0) {
 		err_ignore(r, "no reflector runs here: passes find what there is");
-		f->ring = NULL;
 		/* The runtime directory may be another one now. */
 		err_ignore(home_reopen(store_home(f->store)),
 			"the store that is open goes on being read");
