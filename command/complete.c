@@ -306,7 +306,7 @@ static void complete_kind(struct completion *completion, struct bytes kind)
 		(void)complete_slashed(completion);
 	} else if (bytes_equal(kind, BYTES_LIT("CURSOR"))) {
 		(void)cursor_each(
-			store_home(completion->kinf->store), complete_put_cursor, completion);
+			store_home(completion->kinf->store), complete_put_cursor, NULL, completion);
 	} else if (!feed) {
 		if (bytes_equal(kind, BYTES_LIT("NS")))
 			(void)kinf_feed_status(

@@ -54,7 +54,7 @@ static int cursor_list(struct home *home)
 	struct cursor_rows rows = {.home = home, .out = BUF_INIT};
 
 	table_init(&rows.table, heads, ARRAY_SIZE(heads));
-	int r = cursor_each_file(home, cursor_list_one, cursor_list_bad, &rows);
+	int r = cursor_each(home, cursor_list_one, cursor_list_bad, &rows);
 	if (r == 0)
 		r = table_settle(&rows.table, &rows.out);
 	if (r == 0)

@@ -159,7 +159,7 @@ static int dump_cursor(void *arg, const char *name, const struct cursor_file *cu
 
 int dump_cursors(struct dump *dump)
 {
-	return cursor_each(dump->home, dump_cursor, dump);
+	return cursor_each(dump->home, dump_cursor, NULL, dump);
 }
 
 /* ---- ring and progress word --------------------------------------------- */

@@ -218,7 +218,7 @@ static int definitions_fill(struct definitions *d, uint32_t definition)
 			d->index, definition, SLICE, definitions_announce, d, &limit);
 		if (r < 0)
 			return r;
-		filling_announced(&d->filling, d->journal_txn);
+		ahead_send(&d->filling.ahead, d->journal_txn);
 	}
 	return index_backfill(d->index, definition, limit ? limit : 1, definitions_terms, d);
 }

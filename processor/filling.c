@@ -41,8 +41,3 @@ uint64_t filling_announce(
 	ahead_add(&filling->ahead, txn, place, size);
 	return size;
 }
-
-void filling_announced(struct filling *filling, struct txn *txn)
-{
-	ahead_send(&filling->ahead, txn);
-}

@@ -22,10 +22,8 @@ void filling_note(struct filling *filling, uint64_t disk_bytes, uint64_t journal
 /* Comes before a slice of records; TXN is the journal's. Returns true if filling_announce()
  * helps. */
 bool filling_look(struct filling *filling, struct journal *journal, struct txn *txn);
-/* Announces record SEQ to the kernel. Returns its bytes. filling_announced() follows the last
- * one. */
+/* Announces record SEQ to the kernel. Returns its bytes. ahead_send() follows the last one. */
 uint64_t filling_announce(
 	struct filling *filling, struct journal *journal, struct txn *txn, uint64_t seq);
-void filling_announced(struct filling *filling, struct txn *txn);
 
 #endif

@@ -163,8 +163,8 @@ static void pair_remove_leftovers(const struct processor *p)
 	int r = generation_current(fd, &current);
 
 	if (r >= 0)
-		r = generation_remove_others(
-			fd, r == FOUND ? current : 0, home_replaced_files(p->home));
+		r = generation_remove_except(
+			fd, &current, r == FOUND, home_replaced_files(p->home));
 	if (r < 0 && !p->retrying)
 		LOG(index_leftovers_kept, .error = err_text(r));
 	err_ignore(r, "the next build of an index removes them");

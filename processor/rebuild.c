@@ -103,7 +103,7 @@ static void rebuild_announce(struct builder *b, const uint64_t *versions, size_t
 	qsort(seqs, n, sizeof(seqs[0]), array_by_number);
 	for (size_t i = 0; i < n; i++)
 		(void)filling_announce(&b->filling, b->journal, b->txn, seqs[i]);
-	filling_announced(&b->filling, b->txn);
+	ahead_send(&b->filling.ahead, b->txn);
 }
 
 /* Enters a feed's heads older than the open list, or all (0). Returns: END; errors. */

@@ -313,7 +313,7 @@ static int status_gather_cursors(
 	struct kinf_snapshot *s, const struct journal_meta *meta, struct store_status *status)
 {
 	struct cursor_walk walk = {status, s->snapshot, meta};
-	int r = cursor_each(store_home(s->kinf->store), status_add_cursor, &walk);
+	int r = cursor_each(store_home(s->kinf->store), status_add_cursor, NULL, &walk);
 
 	if (status->n_cursors)
 		qsort(status->cursors, status->n_cursors, sizeof(*status->cursors),

@@ -132,7 +132,6 @@ int txn_result(const struct txn *txn, int r);
 
 enum txn_put_flags {
 	TXN_APPEND = 1u << 0, /* the key is the largest yet; else ERR_CORRUPT */
-	TXN_NEW = 1u << 1,    /* the key must not exist; else ERR_CORRUPT */
 };
 
 int txn_get(struct txn *txn, unsigned db, struct bytes key,

@@ -59,11 +59,6 @@ int env_copy_commit(struct env_copy *copy)
 	return copy->txn ? txn_commit(&copy->txn) : 0;
 }
 
-void env_copy_abort(struct env_copy *copy)
-{
-	txn_abort(&copy->txn);
-}
-
 int env_copy_database(
 	struct env_copy *copy, unsigned db, struct txn *from, env_copy_fn *progress, void *arg)
 {

@@ -6,7 +6,7 @@
  *	struct env_copy copy = {.to = env};
  *	r = env_copy_put(&copy, db, key, value, TXN_APPEND);	... many times
  *	r = env_copy_commit(&copy);
- *	(after errors: env_copy_abort(&copy))
+ *	(after errors: txn_abort(&copy.txn))
  */
 #ifndef STORE_ENV_ENV_COPY_H
 #define STORE_ENV_ENV_COPY_H
@@ -30,7 +30,6 @@ int env_copy_reserve(
 /* Removes KEY. Returns: FOUND, NOT_FOUND. */
 int env_copy_del(struct env_copy *copy, unsigned db, struct bytes key);
 int env_copy_commit(struct env_copy *copy);
-void env_copy_abort(struct env_copy *copy);
 
 /* Copies database DB as of FROM. Reports the bytes of COPY to PROGRESS; its negative result ends
  * it. */

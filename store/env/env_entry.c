@@ -28,7 +28,7 @@ static MDB_dbi database(const struct txn *txn, unsigned db)
 
 static unsigned txn_mdb_flags(unsigned flags)
 {
-	return (flags & TXN_APPEND ? MDB_APPEND : 0) | (flags & TXN_NEW ? MDB_NOOVERWRITE : 0);
+	return flags & TXN_APPEND ? MDB_APPEND : 0;
 }
 
 int txn_get(struct txn *txn, unsigned db, struct bytes key, struct bytes *ret_value)

@@ -108,10 +108,9 @@ int generation_note_damage(int directory_fd, const char *sentence);
 int generation_find(int directory_fd, const uint8_t uuid[16], uint32_t *ret_number);
 /* Reads the uuid in STATE of generation NUMBER: 0, -ENOENT, ERR_CORRUPT. */
 int generation_read_uuid(int directory_fd, uint32_t number, uint8_t ret_uuid[16]);
-/* Removes all generations but KEEP (0: removes all). A reader opening one gets -ENOENT. Readers of
- * an open one keep their map, and REPLACED, if not NULL, gets its files (replaced.h). Returns how
- * many were removed, or the first error after trying all. */
-int generation_remove_others(int directory_fd, uint32_t keep, struct replaced_files *replaced);
+/* Removes all generations but the N_KEEP in KEEP. A reader opening one gets -ENOENT. Readers of an
+ * open one keep their map, and REPLACED, if not NULL, gets its files (replaced.h). Returns how many
+ * were removed, or the first error after trying all. */
 int generation_remove_except(
 	int directory_fd, const uint32_t *keep, size_t n_keep, struct replaced_files *replaced);
 

@@ -283,8 +283,3 @@ int generation_remove_except(
 	}
 	return r < 0 ? r : removal.removed;
 }
-
-int generation_remove_others(int directory_fd, uint32_t keep, struct replaced_files *replaced)
-{
-	return generation_remove_except(directory_fd, &keep, 1, replaced);
-}

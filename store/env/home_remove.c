@@ -92,7 +92,7 @@ static int remove_directory(int parent_fd, const char *name)
 
 static int remove_database(const struct home *home, const char *name, int fd)
 {
-	int r = fd < 0 ? 0 : generation_remove_others(fd, 0, NULL);
+	int r = fd < 0 ? 0 : generation_remove_except(fd, NULL, 0, NULL);
 
 	return r < 0 ? err_add(r, "%s", name) : remove_directory(home->fd, name);
 }

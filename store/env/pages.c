@@ -58,16 +58,14 @@ static int pages_each_in_leaf(const uint8_t *page, size_t size, pages_row_fn *fn
 	int r = 0;
 
 	for (size_t at = PAGE_HEADER; at + 2 <= end && at + 2 <= size && r >= 0; at += 2) {
-		size_t node = le16_get(page + at);
+		const uint8_t *row = page_row(page, size, at);
 
-		if (node < PAGE_HEADER || node + NODE_HEADER > size ||
-			le16_get(page + node + NODE_FLAGS) != 0)
+		if (!row || row < page + PAGE_HEADER || le16_get(row + NODE_FLAGS) != 0)
 			continue;
-		struct bytes key = node_key(page + node);
-		size_t value = node_value_size(page + node), room = size - node - NODE_HEADER;
-		if (key.size == 0 || key.size > room || value > room - key.size)
-			continue;
-		r = fn(arg, key, BYTES((const uint8_t *)key.data + key.size, value));
+		struct bytes key = node_key(row);
+		const uint8_t *value = row + NODE_HEADER + key.size;
+		if (key.size && node_value_size(row) <= (size_t)(page + size - value))
+			r = fn(arg, key, BYTES(value, node_value_size(row)));
 	}
 	return r < 0 ? r : 0;
 }

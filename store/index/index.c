@@ -366,8 +366,9 @@ int index_publish(struct index *index, struct home *home)
 	if (r < 0)
 		return r;
 	FAILPOINT_RETURN(REBUILD_SWITCHED);
-	err_ignore(generation_remove_others(home_index_fd(home), generation_number(index->gen),
-			   home_replaced_files(home)),
+	uint32_t number = generation_number(index->gen);
+	err_ignore(generation_remove_except(
+			   home_index_fd(home), &number, 1, home_replaced_files(home)),
 		"the next opening for writing removes what is left");
 	return 0;
 }

@@ -102,7 +102,7 @@ static int index_copy_rows(struct index_copying *c)
 		r = index_copy_meta(c);
 	if (r == 0)
 		r = env_copy_commit(&c->to);
-	env_copy_abort(&c->to);
+	txn_abort(&c->to.txn);
 	txn_abort(&c->journal_txn);
 	return r == 0 ? failpoint_pass(FAILPOINT_INDEX_COPY) : r;
 }

@@ -99,7 +99,7 @@ void journal_copy_free(struct journal_copy **copy)
 	if (!c)
 		return;
 	CHECK_OBJ(c, JOURNAL_COPY_MAGIC);
-	env_copy_abort(&c->to);
+	txn_abort(&c->to.txn);
 	generation_cancel(&c->gen, home_journal_fd(c->options.to)); /* unfinished */
 	buf_release(&c->key);
 	free(c->removed);

@@ -318,7 +318,7 @@ static int cursor_load_counted(struct home *home, DIR *directory, struct hashtab
 				CURSOR_BYTES_PER_OWNER >> 20);
 }
 
-int cursor_each_file(struct home *home, cursor_fn *fn, cursor_bad_fn *bad, void *arg)
+int cursor_each(struct home *home, cursor_fn *fn, cursor_bad_fn *bad, void *arg)
 {
 	CLEANUP(hashtable_release)
 	struct hashtable owners =
@@ -347,11 +347,6 @@ int cursor_each_file(struct home *home, cursor_fn *fn, cursor_bad_fn *bad, void 
 		}
 	}
 	return r;
-}
-
-int cursor_each(struct home *home, cursor_fn *fn, void *arg)
-{
-	return cursor_each_file(home, fn, NULL, arg);
 }
 
 struct cursor_later {
@@ -389,7 +384,7 @@ static int cursor_lapse_one(void *arg, const char *name, const struct cursor_fil
 int cursor_lapse_later(struct home *home, const uint8_t uuid[16], uint64_t next_seq)
 {
 	struct cursor_later later = {home, uuid, next_seq, 0};
-	int r = cursor_each(home, cursor_lapse_one, &later);
+	int r = cursor_each(home, cursor_lapse_one, NULL, &later);
 
 	return r < 0 ? r : later.lapsed;
 }
@@ -417,7 +412,7 @@ static int cursor_compare_least(void *arg, const char *name, const struct cursor
 int cursor_find_least(struct home *home, const struct cursor_keeping *keeping, uint64_t *ret_least)
 {
 	struct cursor_search search = {.keeping = keeping, .least = UINT64_MAX};
-	int r = cursor_each(home, cursor_compare_least, &search);
+	int r = cursor_each(home, cursor_compare_least, NULL, &search);
 
 	*ret_least = search.least;
 	return r;

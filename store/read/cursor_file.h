@@ -68,7 +68,6 @@ int cursor_clean(struct home *home, const struct cursor_keeping *keeping, unsign
  * for each other file, with an error naming the file. */
 typedef int cursor_fn(void *arg, const char *name, const struct cursor_file *cursor);
 typedef void cursor_bad_fn(void *arg, int error);
-int cursor_each_file(struct home *home, cursor_fn *fn, cursor_bad_fn *bad, void *arg);
-int cursor_each(struct home *home, cursor_fn *fn, void *arg);
+int cursor_each(struct home *home, cursor_fn *fn, cursor_bad_fn *bad, void *arg);
 
 #endif

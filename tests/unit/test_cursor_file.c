@@ -214,7 +214,7 @@ Test(cursor_file, whatever_lies_in_the_folder_hides_no_cursor, .timeout = 10)
 		put_file(name, "kinf-cursor 1\n");
 	}
 	cr_assert_eq(cursor_save(home, "one", uuid, positions, 1), 0);
-	cr_assert_eq(cursor_each(home, count, names), 0);
+	cr_assert_eq(cursor_each(home, count, NULL, names), 0);
 	cr_assert_str_eq(names, "one ");
 }
 
@@ -328,7 +328,7 @@ Test(cursor_file, large_files_of_a_user_count_by_their_size)
 		(void)snprintf(name, sizeof(name), "c-%d", i);
 		put_file(name, large);
 	}
-	cr_assert_eq(cursor_each(home, count_all, &walked), 0);
+	cr_assert_eq(cursor_each(home, count_all, NULL, &walked), 0);
 	cr_assert_eq(walked, 20);
 }
 
@@ -345,7 +345,7 @@ Test(cursor_file, a_walk_opens_no_more_files_of_a_user_than_count)
 		cr_assert_eq(
 			linkat(home_cursors_fd(home), "one", home_cursors_fd(home), name, 0), 0);
 	}
-	cr_assert_eq(cursor_each(home, count_all, &walked), 0);
+	cr_assert_eq(cursor_each(home, count_all, NULL, &walked), 0);
 	cr_assert_eq(walked, CURSORS_PER_OWNER);
 }
 

@@ -61,13 +61,6 @@ Test(env, first_error_sticks_and_commit_aborts)
 	cr_assert_eq(txn_get(txn, 0, BYTES_LIT("b"), &value), NOT_FOUND);
 }
 
-Test(env, new_key_must_not_exist)
-{
-	put(env, "a", 1);
-	cr_assert_eq(txn_begin_write(env, &txn), 0);
-	cr_assert_eq(txn_put(txn, 0, BYTES_LIT("a"), BYTES_LIT("2"), TXN_NEW), ERR_CORRUPT);
-}
-
 Test(env, full_map_is_an_error_and_reading_goes_on)
 {
 	struct bytes value;

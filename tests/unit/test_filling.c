@@ -44,7 +44,7 @@ Test(filling, what_it_decides_counts_for_the_journal_and_records_with_a_place_ar
 	cr_assert(txn_reads_by_page(txn));
 	cr_assert_gt(filling_announce(&filling, journal, txn, large), database_page());
 	cr_assert_eq(filling_announce(&filling, journal, txn, large + 1), 0);
-	filling_announced(&filling, txn);
+	ahead_send(&filling.ahead, txn);
 	txn_abort(&txn);
 	journal_close(&journal);
 	rig_close(&rig);

@@ -341,7 +341,7 @@ Test(generation, others_are_removed_and_mapped_readers_go_on)
 
 	put(a, "a");
 	cr_assert_eq(generation_remove_except(fd, (uint32_t[]){1, 2}, 2, NULL), 1);
-	cr_assert_eq(generation_remove_others(fd, 2, NULL), 1);
+	cr_assert_eq(generation_remove_except(fd, (uint32_t[]){2}, 1, NULL), 1);
 	cr_assert_eq(count(a), 1);
 	cr_assert_eq(read_code(fd, 1, false), -ENOENT);
 	cr_assert_neq(access(scratch_path("gen-1"), F_OK), 0);
