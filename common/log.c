@@ -72,20 +72,16 @@ static const char *const log_level_names[LOG_LEVEL_MAX] = {
 	[LOG_DEBUG] = "debug",
 };
 
-/* As sd_journal_print(3): systemd names device and inode of the stream at stderr. */
-static bool log_goes_to_journal(void)
+void log_setup(const char *program, enum log_level max, enum log_format format)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
 	unsigned long long device, inode;
 	struct stat st;
 
-	return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
-	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
-}
-
-void log_setup(const char *program, enum log_level max, enum log_format format)
-{
-	log_settings.journal = log_goes_to_journal();
+	/* As sd_journal_print(3): systemd names device and inode of the stream at stderr. */
+	log_settings.journal = stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 &&
+			       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device &&
+			       st.st_ino == inode;
 	log_settings.program = program;
 	log_settings.max = max;
 	log_settings.format = format;
@@ -212,29 +208,21 @@ static void log_line_make(
 	log_line_puts(line, json ? "}\n" : "\n");
 }
 
-/* Returns false if a full pipe stays full for PATIENCE_MS: a stuck reader of the log must not stop
- * a daemon. */
-static bool log_has_room(void)
+void log_write(enum log_id id, const void *fields)
 {
+	const struct log_event *event = &log_events[id];
 	struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
-	int n;
+	struct log_line line;
+	int n, saved = errno;
 
+	if (event->level > log_settings.max)
+		return;
+	/* A full pipe is waited for, but a stuck reader of the log must not stop a daemon. */
 	do {
 		n = poll(
 			&output, 1, __atomic_load_n(&log_lost, __ATOMIC_RELAXED) ? 0 : PATIENCE_MS);
 	} while (n < 0 && errno == EINTR);
-	return n != 0; /* write(2) reports other errors */
-}
-
-void log_write(enum log_id id, const void *fields)
-{
-	const struct log_event *event = &log_events[id];
-	struct log_line line;
-	int saved = errno;
-
-	if (event->level > log_settings.max)
-		return;
-	if (log_has_room()) {
+	if (n != 0) { /* write(2) reports other errors */
 		uint64_t lost = __atomic_exchange_n(&log_lost, 0, __ATOMIC_RELAXED);
 
 		if (lost)

@@ -124,13 +124,15 @@ static int proc_show_new_lock(int directory_fd, const char *name, unsigned mode)
 	return TAKE_FD(fd);
 }
 
-/* Locks the previous process's lock file. Returns R (a full disk) if another process may hold a
- * read lock on it. */
-static int proc_show_old_lock(int directory_fd, const char *name, unsigned mode, int r)
+int proc_show_lock(int directory_fd, const char *name, unsigned mode)
 {
 	struct flock lock = lock_whole_file;
-	AUTO_FD int fd = openat(directory_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	int r = proc_show_new_lock(directory_fd, name, mode);
 
+	if (r != -ENOSPC && r != -EDQUOT)
+		return r;
+	/* Another process may hold a read lock on the previous process's file. */
+	AUTO_FD int fd = openat(directory_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) < 0 || fchmod(fd, mode) < 0)
 		return r;
 	int written = proc_write_pid(fd, name);
@@ -138,14 +140,6 @@ static int proc_show_old_lock(int directory_fd, const char *name, unsigned mode,
 		return written;
 	err_ignore(r, "the old file is locked now");
 	return TAKE_FD(fd);
-}
-
-int proc_show_lock(int directory_fd, const char *name, unsigned mode)
-{
-	int fd = proc_show_new_lock(directory_fd, name, mode);
-
-	return fd == -ENOSPC || fd == -EDQUOT ? proc_show_old_lock(directory_fd, name, mode, fd)
-					      : fd;
 }
 
 bool proc_is_locked(int directory_fd, const char *name)

@@ -74,32 +74,6 @@ int config_default_store(char **ret_path)
 	return config_copy_path(ret_path, "~/.local/state/kinf", NULL);
 }
 
-/* Sets *RET_PATH to the default store of /etc/kinf/NAME.yaml: one for each file and the same for
- * all users. */
-static int config_cluster_store(const char *name, char **ret_path)
-{
-	AUTO_FREE char *own = NULL;
-
-	if (!config_environment("KINF_CONFIG_DIR"))
-		return config_copy_path(ret_path, name, MACHINE_STORE);
-	/* A user's own configurations: below the default store. */
-	int r = config_default_store(&own);
-	return r < 0 ? r : config_copy_path(ret_path, name, own);
-}
-
-static int config_note_overruled(
-	struct config *config, const char *name, const char *given, const char *path)
-{
-	AUTO_FREE char *said = config->overruled;
-
-	if (asprintf(&config->overruled,
-		    "%s%s$%s ('%s') is not used: %s, which the command line names, has '%s'",
-		    said ? said : "", said ? "; " : "", name, given, config->file, path) >= 0)
-		return 0;
-	config->overruled = NULL;
-	return err_set(-ENOMEM, "the configuration");
-}
-
 /* Replaces *PATH by the variable NAME, unless FLAG or a file named by an option has set it. */
 static int config_settle_path(struct config *config, const struct config_flags *flags,
 	const char *name, const char *flag, char **path)
@@ -112,8 +86,18 @@ static int config_settle_path(struct config *config, const struct config_flags *
 	int r = config_copy_path(&own, given, NULL);
 	if (r < 0 || (*path && strcmp(own, *path) == 0))
 		return r;
-	if (*path && (flags->file || flags->cluster))
-		return config_note_overruled(config, name, own, *path);
+	if (*path && (flags->file || flags->cluster)) {
+		AUTO_FREE char *said = config->overruled;
+
+		if (asprintf(&config->overruled,
+			    "%s%s$%s ('%s') is not used: %s, which the command line names, has "
+			    "'%s'",
+			    said ? said : "", said ? "; " : "", name, own, config->file,
+			    *path) >= 0)
+			return 0;
+		config->overruled = NULL;
+		return err_set(-ENOMEM, "the configuration");
+	}
 	free(*path);
 	*path = TAKE(own);
 	return 0;
@@ -124,12 +108,19 @@ static int config_settle_path(struct config *config, const struct config_flags *
 static int config_settle_paths(struct config *config, const struct config_flags *flags)
 {
 	const char *runtime = config_environment("XDG_RUNTIME_DIR");
+	AUTO_FREE char *own = NULL;
 	int r = 0;
 
-	if (flags->cluster && !config->store)
-		r = config_cluster_store(flags->cluster, &config->store);
-	else
+	if (flags->cluster && !config->store) {
+		/* A user's own configurations: below the default store. */
+		if (config_environment("KINF_CONFIG_DIR"))
+			r = config_default_store(&own);
+		if (r == 0)
+			r = config_copy_path(
+				&config->store, flags->cluster, own ? own : MACHINE_STORE);
+	} else {
 		r = config_settle_path(config, flags, "KINF_STORE", flags->store, &config->store);
+	}
 	if (r == 0 && !config->store)
 		r = config_default_store(&config->store);
 	if (r == 0)

@@ -170,22 +170,6 @@ static int config_add_watch(struct config *config, const char *text)
 
 /* ---- --index FEED/NAME=PATH[,PATH] -------------------------------------- */
 
-/* Refuses TEXT, which names no feed, and lists the feeds: a feed keeps the short name of its
- * entry. */
-static int config_refuse_feed(const struct config *config, const char *text, const char *feed)
-{
-	CLEANUP(buf_release) struct buf names = BUF_INIT;
-
-	for (size_t i = 0; i < config->n_feeds && i < NAMES_SHOWN; i++)
-		buf_printf(&names, "%s'%s'", i ? ", " : "", config->feeds[i].name);
-	if (config->n_feeds > NAMES_SHOWN)
-		buf_str(&names, ", ...");
-	return config_refuse(&at_index, "'%s': no feed '%s'; %s%s", text, feed,
-		config->n_feeds ? "write its name as --watch or the file does: "
-				: "name it with --watch, or in the file",
-		buf_cstr(&names));
-}
-
 static int config_add_index(struct config *config, const char *text)
 {
 	AUTO_FREE char *copy = strdup(text);
@@ -202,8 +186,19 @@ static int config_add_index(struct config *config, const char *text)
 	*paths++ = '\0';
 	while (i < config->n_feeds && strcmp(config->feeds[i].name, copy) != 0)
 		i++;
-	if (i == config->n_feeds)
-		return config_refuse_feed(config, text, copy);
+	if (i == config->n_feeds) {
+		CLEANUP(buf_release) struct buf names = BUF_INIT;
+
+		for (i = 0; i < config->n_feeds && i < NAMES_SHOWN; i++)
+			buf_printf(&names, "%s'%s'", i ? ", " : "", config->feeds[i].name);
+		if (config->n_feeds > NAMES_SHOWN)
+			buf_str(&names, ", ...");
+		/* a feed keeps the short name of its entry */
+		return config_refuse(&at_index, "'%s': no feed '%s'; %s%s", text, copy,
+			config->n_feeds ? "write its name as --watch or the file does: "
+					: "name it with --watch, or in the file",
+			buf_cstr(&names));
+	}
 	int r = config_new_index(&at_index, name, &config->feeds[i], &index);
 	for (bool more = true; r == 0 && more;) {
 		char quote = '\0', *end = paths;

@@ -14,22 +14,6 @@
 #include "common/err.h"
 #include "common/text/decimal.h"
 
-/* Checks one address: unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT. */
-static int config_check_address(const struct config_place *place, const char *text)
-{
-	const char *colon = strrchr(text, ':');
-	uint64_t port;
-
-	if (strcmp(text, "unix") == 0)
-		return 0;
-	if (!colon || decimal_parse(bytes_str(colon + 1), 65535, &port) < 0 ||
-		strpbrk(text, " \t,/") || (text[0] == '[') != (colon > text && colon[-1] == ']') ||
-		(text[0] != '[' && memchr(text, ':', (size_t)(colon - text))))
-		return config_refuse(
-			place, "'%s': must be unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT", text);
-	return 0;
-}
-
 /* Returns whether the list ADDRESSES, a text separated by blanks, has one of SIZE bytes. Port 0 is
  * another one each time. */
 static bool config_has_address(const char *addresses, const char *address, size_t size)
@@ -44,16 +28,22 @@ static bool config_has_address(const char *addresses, const char *address, size_
 	return false;
 }
 
-/* Appends an address to the list. */
+/* Appends one address to the list: unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT. */
 static int config_add_address(const struct config_place *place, const char *text, char **list)
 {
+	const char *colon = strrchr(text, ':');
+	uint64_t port;
 	char *whole;
-	int r = config_check_address(place, text);
 
-	if (r == 0 && config_has_address(*list, text, strlen(text)))
-		r = config_refuse(place, "'%s' is there twice", text);
-	if (r < 0)
-		return r;
+	if (strcmp(text, "unix") != 0 &&
+		(!colon || decimal_parse(bytes_str(colon + 1), 65535, &port) < 0 ||
+			strpbrk(text, " \t,/") ||
+			(text[0] == '[') != (colon > text && colon[-1] == ']') ||
+			(text[0] != '[' && memchr(text, ':', (size_t)(colon - text)))))
+		return config_refuse(
+			place, "'%s': must be unix, ADDRESS:PORT, [ADDRESS]:PORT or :PORT", text);
+	if (config_has_address(*list, text, strlen(text)))
+		return config_refuse(place, "'%s' is there twice", text);
 	if (asprintf(&whole, "%s%s%s", *list ? *list : "", *list ? " " : "", text) < 0)
 		return err_set(-ENOMEM, "copying a text of the configuration");
 	free(*list);
@@ -225,22 +215,6 @@ static int config_check_open(const struct config_place *place, const char *addre
 	return 0;
 }
 
-/* Refuses an address for both the API and the metrics. */
-static int config_check_metrics(const struct config_place *place, const struct config_serve *s)
-{
-	const char *listen = s->listen ? s->listen : "unix";
-
-	for (const char *p = s->metrics; p; p = strchr(p, ' ')) {
-		p += *p == ' ';
-		size_t size = strcspn(p, " ");
-		if (config_has_address(listen, p, size))
-			return config_refuse(place,
-				"metrics: '%.*s' is an address of listen; choose another one",
-				(int)size, p);
-	}
-	return 0;
-}
-
 int config_check_serve(const struct config_place *place, const struct config *config)
 {
 	const struct config_serve *s = &config->serve;
@@ -263,8 +237,14 @@ int config_check_serve(const struct config_place *place, const struct config *co
 		return config_refuse(place,
 			"freshness: quorum lets the API server answer reads without a "
 			"resourceVersion; it needs forward: on");
-	int r = config_check_metrics(place, s);
-	if (r == 0 && s->auth == CONFIG_AUTH_OPEN && !s->open_remote)
-		r = config_check_open(place, s->listen);
-	return r;
+	for (const char *p = s->metrics; p; p = strchr(p, ' ')) {
+		p += *p == ' ';
+		size_t size = strcspn(p, " ");
+		if (config_has_address(s->listen ? s->listen : "unix", p, size))
+			return config_refuse(place,
+				"metrics: '%.*s' is an address of listen; choose another one",
+				(int)size, p);
+	}
+	return s->auth == CONFIG_AUTH_OPEN && !s->open_remote ? config_check_open(place, s->listen)
+							      : 0;
 }

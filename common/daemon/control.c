@@ -198,19 +198,6 @@ static void control_accept(struct control *c)
 	control_receive(&c->calls[place]);
 }
 
-/* Drops silent peers and unstarted calls of closed peers. Sends a sign of life to the others. */
-static void control_check(struct control_call *call, uint64_t now)
-{
-	if (call->state == CALL_EXPECTED && now - call->since_ns >= CONTROL_SILENCE_NS)
-		cleanup_fd(&call->fd);
-	else if (call->state == CALL_WAITING && call->gone)
-		cleanup_fd(&call->fd);
-	else if (call->state != CALL_EXPECTED && now - call->since_ns >= SECOND_NS) {
-		call->since_ns = now;
-		control_send(call->fd, "a");
-	}
-}
-
 void control_turn(struct control *c)
 {
 	struct epoll_event events[CONTROL_CALLS_MAX + 1];
@@ -230,9 +217,22 @@ void control_turn(struct control *c)
 			(void)epoll_ctl(c->epoll, EPOLL_CTL_DEL, c->calls[place].fd, NULL);
 	}
 	uint64_t now = proc_monotonic_ns();
-	for (size_t i = 0; i < CONTROL_CALLS_MAX; i++)
-		if (c->calls[i].fd >= 0)
-			control_check(&c->calls[i], now);
+	/* Drops silent peers and unstarted calls of closed peers. Sends a sign of life to the
+	 * others. */
+	for (size_t i = 0; i < CONTROL_CALLS_MAX; i++) {
+		struct control_call *call = &c->calls[i];
+		uint64_t silent_ns = now - call->since_ns;
+
+		if (call->fd < 0)
+			continue;
+		if (call->state == CALL_EXPECTED ? silent_ns >= CONTROL_SILENCE_NS
+						 : call->state == CALL_WAITING && call->gone)
+			cleanup_fd(&call->fd);
+		else if (call->state != CALL_EXPECTED && silent_ns >= SECOND_NS) {
+			call->since_ns = now;
+			control_send(call->fd, "a");
+		}
+	}
 }
 
 static struct control_call *control_find(struct control *c, const char *command, bool other)

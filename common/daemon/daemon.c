@@ -33,19 +33,6 @@ static bool daemon_has_command(const struct daemon *d, const char *command)
 	return false;
 }
 
-/* Takes a reload for the frame, and one other command for the program. Another reload waits: the
- * file may have changed since the first one read it. */
-static void daemon_take_calls(struct daemon *d)
-{
-	control_turn(d->control);
-	if (!d->reload_call)
-		d->reload_call = control_next(d->control, "reload");
-	d->reload |= d->reload_call != NULL;
-	while (!d->call && (d->call = control_next_other(d->control, "reload")) &&
-		!daemon_has_command(d, control_command(d->call)))
-		control_end(&d->call, -EPROTO, "unknown command");
-}
-
 /* ---- while it runs ------------------------------------------------------ */
 
 /* Schedules the next look at the configuration's file in STILL ns; 0: none. */
@@ -68,7 +55,15 @@ int daemon_attend(struct daemon *d)
 		d->stop |= number == SIGTERM || number == SIGINT;
 		d->reload |= number == SIGHUP;
 	}
-	daemon_take_calls(d);
+	control_turn(d->control);
+	/* A reload for the frame, and one other command for the program. Another reload waits: the
+	 * file may have changed since the first one read it. */
+	if (!d->reload_call)
+		d->reload_call = control_next(d->control, "reload");
+	d->reload |= d->reload_call != NULL;
+	while (!d->call && (d->call = control_next_other(d->control, "reload")) &&
+		!daemon_has_command(d, control_command(d->call)))
+		control_end(&d->call, -EPROTO, "unknown command");
 	if (d->settled_ns && proc_monotonic_ns() >= d->settled_ns) {
 		d->settled_ns = 0;
 		d->reload |= config_file_changed(d->config);

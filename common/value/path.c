@@ -55,29 +55,24 @@ static void path_put_key(struct buf *text, struct bytes key, bool is_first)
 	buf_str(text, "']");
 }
 
-static void path_put_constant(const struct buf *constant, struct buf *text)
+static void path_put_operand(const struct path_operand *operand, struct buf *text)
 {
 	char scratch[VALUE_SCRATCH];
 	struct value value;
 	struct bytes plain;
 
-	if (value_read(buf_bytes(constant), &value) < 0 ||
+	if (operand->path) {
+		buf_byte(text, '@');
+		path_put_steps(operand->path, text, false);
+		return;
+	}
+	if (value_read(buf_bytes(&operand->constant), &value) < 0 ||
 		value_scalar_text(&value, scratch, &plain) != FOUND)
 		return; /* without memory */
 	if (value.type == VALUE_STRING)
 		text_put_quoted(plain, text);
 	else
 		buf_bytes_put(text, plain);
-}
-
-static void path_put_operand(const struct path_operand *operand, struct buf *text)
-{
-	if (!operand->path) {
-		path_put_constant(&operand->constant, text);
-		return;
-	}
-	buf_byte(text, '@');
-	path_put_steps(operand->path, text, false);
 }
 
 static void path_put_more(const struct path_step *step, struct buf *text)
@@ -136,15 +131,6 @@ void path_put_steps(const struct path *path, struct buf *text, bool is_first)
 
 /* ---- public ------------------------------------------------------------- */
 
-static void path_filter_free(struct path_filter *filter)
-{
-	path_free(&filter->left.path);
-	path_free(&filter->right.path);
-	buf_release(&filter->left.constant);
-	buf_release(&filter->right.constant);
-	free(filter);
-}
-
 void path_free(struct path **path)
 {
 	struct path *p = TAKE(*path);
@@ -155,8 +141,15 @@ void path_free(struct path **path)
 	for (size_t i = 0; i < p->count; i++) {
 		struct path_union *union_ = p->steps[i].more.union_;
 
-		if (p->steps[i].type == STEP_FILTER)
-			path_filter_free(p->steps[i].more.filter);
+		if (p->steps[i].type == STEP_FILTER) {
+			struct path_filter *filter = p->steps[i].more.filter;
+
+			path_free(&filter->left.path);
+			path_free(&filter->right.path);
+			buf_release(&filter->left.constant);
+			buf_release(&filter->right.constant);
+			free(filter);
+		}
 		if (p->steps[i].type != STEP_UNION)
 			continue;
 		for (size_t k = 0; k < union_->n; k++) {
@@ -221,33 +214,21 @@ bool path_is_plain(const struct path *path)
 	return path->count && path->n_keys == path->count;
 }
 
-/* Returns whether the path leads to or into SUBTREE. */
-static bool path_is_within(const struct path *path, struct bytes subtree)
-{
-	const char *text = path_text(path);
-	struct bytes whole = bytes_str(text);
-
-	return bytes_starts(whole, subtree) &&
-	       (whole.size == subtree.size || text[subtree.size] == '.' ||
-		       text[subtree.size] == '[');
-}
-
-static bool path_is_of_metadata(const struct path *path)
-{
-	struct bytes first;
-
-	return path_keys(path, 0, &first) == 0 || bytes_equal(first, BYTES_LIT("metadata")) ||
-	       bytes_equal(first, BYTES_LIT("kind")) || bytes_equal(first, BYTES_LIT("apiVersion"));
-}
-
 bool path_is_kept(const struct path *path, bool metadata_only, const char *dropped)
 {
-	bool kept = !metadata_only || path_is_of_metadata(path);
+	const char *text = path_text(path);
+	struct bytes first, whole = bytes_str(text);
+	bool kept = !metadata_only || path_keys(path, 0, &first) == 0 ||
+		    bytes_equal(first, BYTES_LIT("metadata")) ||
+		    bytes_equal(first, BYTES_LIT("kind")) ||
+		    bytes_equal(first, BYTES_LIT("apiVersion"));
 
 	while (kept && *dropped) {
 		size_t size = strcspn(dropped, "\n");
 
-		kept = !path_is_within(path, BYTES(dropped, size));
+		/* Does the path lead to or into the subtree? */
+		kept = !bytes_starts(whole, BYTES(dropped, size)) ||
+		       (whole.size > size && text[size] != '.' && text[size] != '[');
 		dropped += size + (dropped[size] == '\n');
 	}
 	return kept;

@@ -146,21 +146,6 @@ static int path_parse_number(struct path_parser *parser, int64_t *ret_number)
 	return FOUND;
 }
 
-/* Parses the rest of a slice, from the `:` after its optional first number. */
-static int path_parse_slice(struct path_parser *parser, bool has_from, int64_t from)
-{
-	struct path_step step = {
-		.type = STEP_SLICE, .from = from, .has_from = has_from, .to = INT64_MAX, .by = 1};
-	int r = path_parse_number(parser, &step.to);
-
-	if (r >= 0 && path_take(parser, ':'))
-		r = path_parse_number(parser, &step.by);
-	if (r < 0)
-		return r;
-	return step.by > 0 ? path_add_step(parser, step)
-			   : path_syntax(parser, "the step of a slice must be above 0");
-}
-
 /* Parses one member of a bracket, up to `]` or `,`. */
 static int path_parse_member(struct path_parser *parser)
 {
@@ -175,8 +160,20 @@ static int path_parse_member(struct path_parser *parser)
 	int r = path_parse_number(parser, &number);
 	if (r < 0)
 		return r;
-	if (path_take(parser, ':'))
-		return path_parse_slice(parser, r == FOUND, number);
+	if (path_take(parser, ':')) { /* after the first number, which may be left out */
+		struct path_step slice = {.type = STEP_SLICE,
+			.from = number,
+			.has_from = r == FOUND,
+			.to = INT64_MAX,
+			.by = 1};
+
+		r = path_parse_number(parser, &slice.to);
+		if (r >= 0 && path_take(parser, ':'))
+			r = path_parse_number(parser, &slice.by);
+		if (r >= 0 && slice.by <= 0)
+			r = path_syntax(parser, "the step of a slice must be above 0");
+		return r < 0 ? r : path_add_step(parser, slice);
+	}
 	if (r == NOT_FOUND)
 		return path_syntax(parser,
 			"expected '*', a number, a slice, a quoted key, a filter '?(...)' or "

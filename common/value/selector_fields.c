@@ -81,21 +81,6 @@ static struct bytes fields_trim(struct bytes text, bool both)
 	return BYTES(p, text.size);
 }
 
-/* Finds the operator of a term. Returns its offset, or SIZE. */
-static size_t fields_find_operator(
-	const struct fields_grammar *grammar, const char *term, size_t size)
-{
-	size_t at = 0;
-
-	while (at < size && term[at] != '=' &&
-		!(term[at] == '!' && at + 1 < size && term[at + 1] == '=') &&
-		!(grammar->is_query && (term[at] == '<' || term[at] == '>'))) {
-		size_t bracket = term[at] == '[' ? fields_bracket_size(term + at, size - at) : 0;
-		at += bracket ? bracket : 1;
-	}
-	return at;
-}
-
 static enum selector_op fields_operator(const char *text, bool has_equals)
 {
 	switch (*text) {
@@ -113,8 +98,16 @@ static enum selector_op fields_operator(const char *text, bool has_equals)
 static int fields_add_term(
 	const struct fields_grammar *grammar, struct selector *selector, char *term, size_t size)
 {
-	size_t key_size = fields_find_operator(grammar, term, size);
+	size_t key_size = 0;
 
+	while (key_size < size && term[key_size] != '=' &&
+		!(term[key_size] == '!' && key_size + 1 < size && term[key_size + 1] == '=') &&
+		!(grammar->is_query && (term[key_size] == '<' || term[key_size] == '>'))) {
+		size_t bracket = term[key_size] == '['
+					 ? fields_bracket_size(term + key_size, size - key_size)
+					 : 0;
+		key_size += bracket ? bracket : 1;
+	}
 	if (key_size == size && grammar->is_query)
 		return err_say(ERR_SYNTAX,
 			"field selector '%s': '%.*s' has none of = != < <= > >=", grammar->text,

@@ -114,24 +114,11 @@ static inline int value_head_read(const uint8_t *p, size_t left, struct value_he
 	return 0;
 }
 
-static void value_read_integer(
-	const uint8_t *p, const struct value_head *head, struct value *ret_value)
-{
-	uint64_t u = head->size == 1 ? *p : value_get_integer(p + 1, head->size - 1);
-
-	ret_value->u.u = u;
-	if (head->type == VALUE_UINT)
-		return;
-	unsigned int unused = head->size == 1 ? 56 : 64 - 8 * (head->size - 1);
-	ret_value->u.i = (int64_t)(u << unused) >> unused;
-	if (ret_value->u.i >= 0)
-		ret_value->type = VALUE_UINT;
-}
-
 int value_read(struct bytes document, struct value *ret_value)
 {
 	const uint8_t *p = document.data;
 	struct value_head head;
+	unsigned int unused; /* bits of an integer */
 
 	int r = value_head_read(p, document.size, &head);
 	if (r < 0)
@@ -153,7 +140,13 @@ int value_read(struct bytes document, struct value *ret_value)
 		break;
 	case VALUE_INT:
 	case VALUE_UINT:
-		value_read_integer(p, &head, ret_value);
+		ret_value->u.u = head.size == 1 ? *p : value_get_integer(p + 1, head.size - 1);
+		if (head.type == VALUE_UINT)
+			break;
+		unused = head.size == 1 ? 56 : 64 - 8 * (head.size - 1);
+		ret_value->u.i = (int64_t)(ret_value->u.u << unused) >> unused;
+		if (ret_value->u.i >= 0)
+			ret_value->type = VALUE_UINT;
 		break;
 	case VALUE_DOUBLE:
 		ret_value->u.u = be64_get(p + 1); /* the bits of u.d */

@@ -514,18 +514,12 @@ static int values_members(struct yaml_values *values)
 	return r;
 }
 
-static bool values_is_null(const struct yaml_values *values)
-{
-	struct value value;
-
-	return value_read(buf_bytes(&values->document), &value) == 0 && value.type == VALUE_NIL;
-}
-
 /* Reads the root of a document. */
 static int values_document(struct yaml_values *values)
 {
 	const yaml_event_t *event = &values->event;
 	size_t line = values->before + event->start_mark.line + 1;
+	struct value value;
 	int r;
 
 	values->value = (struct yaml_value){.line = line};
@@ -541,7 +535,8 @@ static int values_document(struct yaml_values *values)
 			return r;
 	}
 	values_take(values); /* the end of the map, or a word */
-	if (!is_map && values_is_null(values))
+	if (!is_map && value_read(buf_bytes(&values->document), &value) == 0 &&
+		value.type == VALUE_NIL)
 		return 0; /* an empty document */
 	if (!is_map)
 		values_bad(values, err_say(ERR_SYNTAX, "it is no object"));
