@@ -248,20 +248,6 @@ static const char *feed_state_listed(const struct status_view *view, const struc
 	return *why ? "stale" : visible ? "live" : "listing";
 }
 
-/* Writes why a feed in PHASE can't be read: its own last error or, until the reflector has heard of
- * it, the reflector's. */
-static void feed_explain_phase(const struct stats_feed *row, const struct stats_process *reflector,
-	enum feed_phase phase, char *why, size_t size)
-{
-	if (row && (row->error[0] || row->heard_ns || row->list_done))
-		(void)snprintf(why, size, "%s", row->error);
-	else if (phase == FEED_LISTING || !reflector->error[0])
-		(void)snprintf(why, size, "%s", reflector->error);
-	else
-		(void)snprintf(why, size, "so it was before kinf-reflector started: %.190s",
-			reflector->error);
-}
-
 /* `live`, `stale` and `offline` are stored nowhere: they follow from the phase and the daemons'
  * status pages. */
 static const char *feed_state(const struct snapshot_feed *feed, const struct status_view *view,
@@ -279,7 +265,14 @@ static const char *feed_state(const struct snapshot_feed *feed, const struct sta
 	default:
 		return feed_state_listed(view, row, feed->visible != 0, lag, why, size);
 	}
-	feed_explain_phase(row, &reflector->process, feed->checkpoint.phase, why, size);
+	/* Its own last error or, until the reflector has heard of it, the reflector's. */
+	const char *error = reflector->process.error;
+	if (row && (row->error[0] || row->heard_ns || row->list_done))
+		(void)snprintf(why, size, "%s", row->error);
+	else if (feed->checkpoint.phase == FEED_LISTING || !*error)
+		(void)snprintf(why, size, "%s", error);
+	else
+		(void)snprintf(why, size, "so it was before kinf-reflector started: %.190s", error);
 	if (!reflector->responding)
 		daemon_view_explain(reflector, "kinf-reflector", why, size);
 	switch (feed->checkpoint.phase) {
@@ -294,14 +287,6 @@ static const char *feed_state(const struct snapshot_feed *feed, const struct sta
 	default:
 		return "gone";
 	}
-}
-
-/* Counts the feed's records in the journal still invisible to the reader. */
-static uint64_t feed_lag(const struct snapshot_feed *feed, const struct status_view *view)
-{
-	uint64_t end = view->meta.next_seq - 1, seen = feed->visible ? feed->visible : view->taken;
-
-	return feed->checkpoint.last > seen && end > seen ? end - seen : 0;
 }
 
 /* Returns how old the feed's data is, in seconds: the time since the last stored contact or, if the
@@ -336,30 +321,18 @@ static void copy_text(char *to, size_t size, struct bytes text)
 	(void)snprintf(to, size, "%.*s", BYTES_ARG(text));
 }
 
-/* Adds of when the dump is: the time of its newest record. */
-static void feed_date_import(
-	struct kinf_snapshot *snapshot, const struct snapshot_feed *feed, char *why, size_t size)
-{
-	char time[TIMESTAMP_SIZE];
-	struct record record;
-	int r = journal_get(snapshot_journal(snapshot->snapshot),
-		snapshot_journal_txn(snapshot->snapshot), feed->checkpoint.last, &record);
-
-	err_ignore(r < 0 ? r : 0, "it is said without a time then");
-	if (r != FOUND)
-		return;
-	timestamp_seconds(record.time_ns, time);
-	(void)snprintf(why, size, "%s of %s", IMPORTED, time);
-}
-
 static void feed_status(struct kinf_snapshot *snapshot, const struct status_view *view,
 	const struct snapshot_feed *feed, struct kinf_feed_info *ret)
 {
 	const struct feed_definition *d = &feed->definition;
 	const struct stats *page = view->moving ? NULL : view->daemon[HOME_REFLECTOR].page;
+	char time[TIMESTAMP_SIZE];
+	struct record record;
 	struct stats_feed row;
 	bool reported = page && stats_feed_get(page, d->id, &row) == FOUND;
-	uint64_t lag = feed_lag(feed, view);
+	uint64_t end = view->meta.next_seq - 1, seen = feed->visible ? feed->visible : view->taken;
+	/* the feed's records in the journal that are invisible to the reader yet */
+	uint64_t lag = feed->checkpoint.last > seen && end > seen ? end - seen : 0;
 
 	*ret = (struct kinf_feed_info){
 		.size = sizeof(*ret),
@@ -391,8 +364,16 @@ static void feed_status(struct kinf_snapshot *snapshot, const struct status_view
 	const char *state = feed_state(
 		feed, view, reported ? &row : NULL, lag, ret->last_error, sizeof(ret->last_error));
 	copy_text(ret->state, sizeof(ret->state), bytes_str(state));
-	if (strcmp(ret->last_error, IMPORTED) == 0)
-		feed_date_import(snapshot, feed, ret->last_error, sizeof(ret->last_error));
+	if (strcmp(ret->last_error, IMPORTED) != 0)
+		return;
+	/* of when the dump is: the time of its newest record */
+	int r = journal_get(snapshot_journal(snapshot->snapshot),
+		snapshot_journal_txn(snapshot->snapshot), feed->checkpoint.last, &record);
+	err_ignore(r < 0 ? r : 0, "it is said without a time then");
+	if (r != FOUND)
+		return;
+	timestamp_seconds(record.time_ns, time);
+	(void)snprintf(ret->last_error, sizeof(ret->last_error), "%s of %s", IMPORTED, time);
 }
 
 void feed_explain_unlisted(struct kinf_snapshot *snapshot, const struct snapshot_feed *feed)

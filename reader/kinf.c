@@ -267,19 +267,6 @@ int kinf_is_copy(const struct kinf *kinf)
 	return kinf && kinf->store && store_is_copy(kinf->store);
 }
 
-/* Opens the journal. Returns: 0; ERR_NO_STORE: there is none yet; ERR_FORMAT: a newer version
- * wrote it, and no index goes with it. */
-static int snapshot_check_journal(struct kinf *kinf)
-{
-	CLEANUP(journal_close) struct journal *journal = NULL;
-	int r = journal_open_read(store_home(kinf->store), NULL, &journal);
-
-	if (r == ERR_FORMAT || r == ERR_NO_STORE)
-		return r;
-	err_ignore(r < 0 ? r : 0, "the caller says what is missing");
-	return 0;
-}
-
 /* Writes why the store can't be read: a daemon has not made WHAT yet. */
 static void snapshot_say_missing(
 	const struct kinf *kinf, enum home_role role, const char *what, char *text, size_t size)
@@ -298,15 +285,18 @@ static void snapshot_say_missing(
 /* Says why the snapshot was not taken: r is AGAIN. */
 static int snapshot_result_again(struct kinf *kinf, const struct handled *handled)
 {
+	CLEANUP(journal_close) struct journal *journal = NULL;
 	char text[STORE_MISMATCH_SIZE + 320], mismatch[STORE_MISMATCH_SIZE],
 		what[STORE_MISMATCH_SIZE + 96];
 	bool copy = store_is_copy(kinf->store);
 
 	store_mismatch(kinf->store, mismatch, sizeof(mismatch));
-	int r = handled->event || *mismatch ? 0 : snapshot_check_journal(kinf);
-	if (r == ERR_FORMAT)
+	int r = handled->event || *mismatch
+			? 0
+			: journal_open_read(store_home(kinf->store), NULL, &journal);
+	if (r == ERR_FORMAT) /* a newer version wrote it, and no index goes with it */
 		return kinf_result(kinf, r);
-	err_ignore(r, "it is said below");
+	err_ignore(r < 0 ? r : 0, "it is said below");
 	if (handled->event) {
 		(void)snprintf(text, sizeof(text),
 			"the index has not taken event %llu yet: kinf-processor is not running, or "

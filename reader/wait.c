@@ -25,17 +25,6 @@ struct waiter {
 	uint64_t end_ns; /* monotonic; 0: never */
 };
 
-/* Before the check: no wake-up is missed. */
-static void waiter_look(struct waiter *waiter)
-{
-	int runtime = home_runtime_fd(store_home(waiter->kinf->store));
-
-	if (waiter->word)
-		taken_look(waiter->word);
-	else if (runtime >= 0)
-		err_ignore(taken_attach(runtime, &waiter->word), "the waiter polls");
-}
-
 /* Returns whether there is time left for another check. */
 static bool waiter_sleep(struct waiter *waiter)
 {
@@ -60,12 +49,16 @@ static bool waiter_sleep(struct waiter *waiter)
 static int wait_for(struct kinf *kinf, int timeout_ms, wait_condition_fn *condition, void *arg)
 {
 	struct waiter waiter = {.kinf = kinf};
-	int r;
+	int r, runtime = home_runtime_fd(store_home(kinf->store));
 
 	if (timeout_ms >= 0)
 		waiter.end_ns = proc_monotonic_ns() + (uint64_t)timeout_ms * 1000000 + 1;
 	do {
-		waiter_look(&waiter);
+		/* Before the check: no wake-up is missed. */
+		if (waiter.word)
+			taken_look(waiter.word);
+		else if (runtime >= 0)
+			err_ignore(taken_attach(runtime, &waiter.word), "the waiter polls");
 		r = kinf_snapshot_take(kinf, &waiter.snapshot);
 		if (r == AGAIN) {
 			r = 0;

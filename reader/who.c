@@ -317,18 +317,6 @@ static int who_former(struct who *who, size_t limit)
 	}
 }
 
-static int who_find(struct who *who, int when, size_t limit)
-{
-	int r = who->is_former ? 0 : who_present(who);
-
-	if (r != 0 || when == KINF_WHO_NOW || (when == KINF_WHO_LAST && who->given))
-		return r;
-	if (!who->is_former && !who->given)
-		who->value = who->values;
-	who->is_former = true;
-	return who_former(who, limit);
-}
-
 int who_new(struct who **ret_who)
 {
 	*ret_who = calloc(1, sizeof(**ret_who));
@@ -361,7 +349,13 @@ int who_go_on(struct who *who, struct kinf_snapshot *snapshot, int when, size_t 
 	who->snapshot = snapshot;
 	who->fn = fn;
 	who->arg = arg;
-	int r = who_find(who, when, limit);
+	int r = who->is_former ? 0 : who_present(who);
+	if (r == 0 && when != KINF_WHO_NOW && (when != KINF_WHO_LAST || !who->given)) {
+		if (!who->is_former && !who->given)
+			who->value = who->values;
+		who->is_former = true;
+		r = who_former(who, limit);
+	}
 	if (r != 0 || who->given)
 		return r < 0 ? kinf_result(snapshot->kinf, r) : r;
 	return kinf_outcome(snapshot->kinf, NOT_FOUND,

@@ -85,19 +85,6 @@ static int informer_report_gone(struct kinf_informer *informer, const struct fee
 	return 0;
 }
 
-/* SET: the feeds of the name; NULL: none. A feed comes after the one it replaces, so the last state
- * of a name is not "gone". */
-static int informer_report_states(struct kinf_informer *informer, const struct feed_set *set)
-{
-	if (!informer->on_state)
-		return 0;
-	int r = informer_report_gone(informer, set);
-	if (r == 0 && set)
-		r = kinf_feed_status(
-			informer->snapshot, informer->feed, informer_check_state, informer);
-	return r == END ? 0 : r;
-}
-
 /* ---- feeds -------------------------------------------------------------- */
 
 int informer_find_feeds(struct kinf_informer *informer)
@@ -138,9 +125,14 @@ int informer_check_feeds(struct kinf_informer *informer, uint64_t now)
 			r = followed ? r : GONE;
 		}
 	}
-	if (r == FOUND || r == AGAIN || r == GONE || r == ERR_NO_FEED) {
-		int state = informer_report_states(informer, r != ERR_NO_FEED ? set : NULL);
+	if (informer->on_state && (r == FOUND || r == AGAIN || r == GONE || r == ERR_NO_FEED)) {
+		/* A feed comes after the one it replaces, so the last state of a name is not
+		 * "gone". */
+		int state = informer_report_gone(informer, r != ERR_NO_FEED ? set : NULL);
 
+		if (state == 0 && r != ERR_NO_FEED)
+			state = kinf_feed_status(
+				informer->snapshot, informer->feed, informer_check_state, informer);
 		if (state < 0)
 			r = state;
 	}
