@@ -104,16 +104,6 @@ static int fields_find(const struct fields *fields, const struct value *value)
 	return r;
 }
 
-/* Returns the same for a difference. */
-static int fields_match(
-	const struct fields *fields, const struct value *before, const struct value *after)
-{
-	int r = fields->under ? fields_find(fields, before) : FOUND;
-	int s = r == NOT_FOUND || r == FIELD_DIFF_INTO ? fields_find(fields, after) : r;
-
-	return s == NOT_FOUND ? r : s;
-}
-
 static int fields_add(
 	void *arg, const char *path, const struct value *before, const struct value *after)
 {
@@ -125,7 +115,11 @@ static int fields_add(
 	if (strcmp(path, "metadata.resourceVersion") == 0 ||
 		strncmp(path, "metadata.managedFields", 22) == 0)
 		return 0;
-	int r = fields_match(fields, before, after);
+	int r = fields->under ? fields_find(fields, before) : FOUND;
+	if (r == NOT_FOUND || r == FIELD_DIFF_INTO) {
+		int newer = fields_find(fields, after);
+		r = newer == NOT_FOUND ? r : newer;
+	}
 	if (r != FOUND)
 		return r == NOT_FOUND ? 0 : r;
 	size_t n = fields->n++;
@@ -164,21 +158,6 @@ static int fields_add(
 	return r < 0 ? r : buf_error(out);
 }
 
-/* Compares two versions; without a wanted field in either, no difference is one of them. */
-static int fields_compare(struct fields *fields, struct bytes before, struct bytes after)
-{
-	int r = 0;
-
-	if (fields->under)
-		r = path_eval(fields->under, before, fields_want, &fields->wanted);
-	if (fields->under && r == 0)
-		r = path_eval(fields->under, after, fields_want, &fields->wanted);
-	if (r == 0 && (!fields->under || fields->wanted.n))
-		r = field_diff_each(before, after, fields_add, fields);
-	free(fields->wanted.items);
-	return r;
-}
-
 int fields_put(enum fields_form form, const char *resource, const struct path *under,
 	const struct kinf_object *before, const struct kinf_object *after, struct buf *out,
 	size_t *ret_n)
@@ -190,9 +169,19 @@ int fields_put(enum fields_form form, const char *resource, const struct path *u
 	int r = 0;
 
 	buf_str(out, form == FIELDS_JSON ? "[" : "");
-	if (before->body_size && after->body_size)
-		r = fields_compare(&fields, BYTES(before->body, before->body_size),
-			BYTES(after->body, after->body_size));
+	if (before->body_size && after->body_size) {
+		struct bytes older = BYTES(before->body, before->body_size);
+		struct bytes newer = BYTES(after->body, after->body_size);
+
+		if (under)
+			r = path_eval(under, older, fields_want, &fields.wanted);
+		if (under && r == 0)
+			r = path_eval(under, newer, fields_want, &fields.wanted);
+		/* without a wanted field in either, no difference is one of them */
+		if (r == 0 && (!under || fields.wanted.n))
+			r = field_diff_each(older, newer, fields_add, &fields);
+		free(fields.wanted.items);
+	}
 	if (form == FIELDS_NAMES && fields.n > NAMES_SHOWN)
 		buf_printf(out, " and %zu more", fields.n - NAMES_SHOWN);
 	buf_str(out, form == FIELDS_JSON ? "]" : "");

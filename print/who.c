@@ -121,19 +121,6 @@ static int who_put_labels(struct who_answer *answer, const struct kinf_object *p
 	return r;
 }
 
-static void who_put_until(struct who_answer *answer, uint64_t until_ns)
-{
-	char when[TIMESTAMP_SIZE], age[AGE_SIZE];
-
-	timestamp_seconds(until_ns, when);
-	age_since(until_ns, age);
-	if (answer->form != WHO_TEXT)
-		who_put(answer, "Until", bytes_str(when));
-	else
-		buf_printf(answer->out,
-			"Until:     %s (%s ago), by this pod's deletion or change\n", when, age);
-}
-
 int who_answer_put(void *arg, const struct kinf_object *pod, uint64_t until_ns)
 {
 	struct who_answer *answer = arg;
@@ -161,8 +148,18 @@ int who_answer_put(void *arg, const struct kinf_object *pod, uint64_t until_ns)
 	who_put(answer, "Phase", who_text(pod, "status.phase"));
 	who_put_owners(answer, pod);
 	int r = who_put_labels(answer, pod);
-	if (until_ns)
-		who_put_until(answer, until_ns);
+	if (until_ns) {
+		char when[TIMESTAMP_SIZE], age[AGE_SIZE];
+
+		timestamp_seconds(until_ns, when);
+		age_since(until_ns, age);
+		if (answer->form != WHO_TEXT)
+			who_put(answer, "Until", bytes_str(when));
+		else
+			buf_printf(answer->out,
+				"Until:     %s (%s ago), by this pod's deletion or change\n", when,
+				age);
+	}
 	buf_str(answer->out, answer->form == WHO_TEXT   ? ""
 			     : answer->form == WHO_JSON ? "}\n"
 							: "}");

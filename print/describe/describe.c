@@ -32,17 +32,6 @@ void describe_template(struct describe *d, const char *template)
 	buf_byte(d->row.text, '\n');
 }
 
-static void describe_some(struct describe *d, const char *template)
-{
-	size_t before = d->row.text->size;
-
-	describe_indent(d, 0);
-	if (printer_put_some(&d->row, &d->here, template))
-		buf_byte(d->row.text, '\n');
-	else
-		buf_truncate(d->row.text, before);
-}
-
 /* ---- lines -------------------------------------------------------------- */
 
 /* Appends what LINE says for d->here. */
@@ -65,8 +54,15 @@ static void describe_one(struct describe *d, const struct describe_line *line)
 	} else if (line->line) {
 		describe_template(d, line->line);
 	}
-	if (line->some)
-		describe_some(d, line->some);
+	if (line->some) {
+		size_t before = d->row.text->size;
+
+		describe_indent(d, 0);
+		if (printer_put_some(&d->row, &d->here, line->some))
+			buf_byte(d->row.text, '\n');
+		else
+			buf_truncate(d->row.text, before);
+	}
 	if (line->in) {
 		if (!describe_find(d, line->in, &part))
 			return;

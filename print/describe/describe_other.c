@@ -52,28 +52,21 @@ static const char event_line[] =
 	"\t[{source.component}|{reportingComponent}]\t"
 	"[{involvedObject.fieldPath}: ]{message:trim}";
 
-/* Adds the events about the object, found by its uid; those about a node have its name there
- * also. */
-static bool event_collect(struct describe *d, struct event_rows *rows)
+void describe_events(struct describe *d)
 {
+	/* Found by the object's uid; those about a node have its name there also. */
 	static const char *const fields[] = {
 		"involvedObject.name={metadata.name:value},involvedObject.uid="
 		"[{metadata.annotations[kubernetes.io/config.mirror]}|{metadata.uid}]",
 		"involvedObject.name={metadata.name:value},involvedObject.uid={metadata.name}"};
 	bool is_node = strcmp(d->object->resource, "nodes") == 0, known = true;
-
-	for (int i = 0; known && i <= is_node; i++)
-		known = describe_each_object(
-			d, "events", "{metadata.namespace}", "", fields[i], event_add, rows);
-	return known;
-}
-
-void describe_events(struct describe *d)
-{
 	struct event_rows rows = {.n = 0};
 	struct value here = d->here;
 
-	if (event_collect(d, &rows)) {
+	for (int i = 0; known && i <= is_node; i++)
+		known = describe_each_object(
+			d, "events", "{metadata.namespace}", "", fields[i], event_add, &rows);
+	if (known) {
 		if (rows.n)
 			qsort(rows.items, rows.n, sizeof(*rows.items), event_compare);
 		describe_template(d, rows.n ? "Events:\n  Type\tReason\tAge\tFrom\tMessage\n"

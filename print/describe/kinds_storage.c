@@ -141,14 +141,6 @@ static const struct volume_source {
 			{.line = "StoragePolicyName:\t{storagePolicyName}"}, END_OF_LINES}},
 };
 
-/* Returns true for a map beside the source: in the spec of a PersistentVolume. */
-static bool volume_is_no_source(struct bytes member)
-{
-	return bytes_equal(member, BYTES_LIT("capacity")) ||
-	       bytes_equal(member, BYTES_LIT("claimRef")) ||
-	       bytes_equal(member, BYTES_LIT("nodeAffinity"));
-}
-
 /* Sources in kubectl's layout but mounted by no supported version of Kubernetes, and newer ones,
  * are described field by field. */
 static void volume_put_other(struct describe *d)
@@ -159,12 +151,17 @@ static void volume_put_other(struct describe *d)
 
 	describe_items_at(d, "@", NULL, &members);
 	for (size_t i = 0; i < members.n && !found; i++) {
+		struct bytes key = members.items[i].key;
+
+		/* In the spec of a PersistentVolume there are maps beside the source. */
 		if (members.items[i].value.type != VALUE_MAP ||
-			volume_is_no_source(members.items[i].key))
+			bytes_equal(key, BYTES_LIT("capacity")) ||
+			bytes_equal(key, BYTES_LIT("claimRef")) ||
+			bytes_equal(key, BYTES_LIT("nodeAffinity")))
 			continue;
 		found = true;
 		describe_indent(d, 2);
-		buf_printf(d->row.text, "Type:\t%.*s\n", BYTES_ARG(members.items[i].key));
+		buf_printf(d->row.text, "Type:\t%.*s\n", BYTES_ARG(key));
 		d->here = members.items[i].value;
 		d->level += 2;
 		describe_fields(d);

@@ -45,18 +45,6 @@ static void status_note_error(struct store_status *status, const char *process, 
 	status_keep_error(status, process, error);
 }
 
-/* While the reflector runs in order, its error is the API server's absence: no fault of the store.
- * A refused file is also the processor's error. */
-static void status_note_process(
-	struct store_status *status, size_t role, const struct status_process *process)
-{
-	bool of_cluster = role == HOME_REFLECTOR && process->alive &&
-			  strncmp(process->page.state, "running", strlen("running")) == 0;
-
-	(of_cluster ? status_keep_error : status_note_error)(
-		status, process->name, process->page.error);
-}
-
 /* ---- processes ---------------------------------------------------------- */
 
 /* Returns the pid of the kinf-serve of the store, as home_role_holder() does, and copies its
@@ -174,8 +162,13 @@ static void status_gather_home(struct home *home, struct store_status *status)
 		status->n_processes = i + 1;
 		if (process->known && !process->alive)
 			status_note_error(status, process->name, process->page.check);
+		/* While the reflector runs in order, its error is the API server's absence: no
+		 * fault of the store. A refused file is also the processor's error. */
+		bool of_cluster = i == HOME_REFLECTOR && process->alive &&
+				  strncmp(process->page.state, "running", strlen("running")) == 0;
 		if (process->known)
-			status_note_process(status, i, process);
+			(of_cluster ? status_keep_error : status_note_error)(
+				status, process->name, process->page.error);
 	}
 	status->disk_known = fstatvfs(home_fd(home), &fs) == 0;
 	if (status->disk_known)
@@ -309,18 +302,6 @@ static int status_compare_cursors(const void *a, const void *b)
 		((const struct status_cursor *)a)->name, ((const struct status_cursor *)b)->name);
 }
 
-static int status_gather_cursors(
-	struct kinf_snapshot *s, const struct journal_meta *meta, struct store_status *status)
-{
-	struct cursor_walk walk = {status, s->snapshot, meta};
-	int r = cursor_each(store_home(s->kinf->store), status_add_cursor, NULL, &walk);
-
-	if (status->n_cursors)
-		qsort(status->cursors, status->n_cursors, sizeof(*status->cursors),
-			status_compare_cursors);
-	return r < 0 ? r : 0;
-}
-
 /* ---- feeds -------------------------------------------------------------- */
 
 static int status_add_feed(void *arg, const struct kinf_feed_info *feed)
@@ -356,8 +337,12 @@ static int status_gather_snapshot(struct kinf_snapshot *s, struct store_status *
 	status->taken = snapshot_taken(snapshot);
 	status->journal.generation = journal_generation(journal);
 	status->index.generation = index_generation(index);
-	r = status_gather_cursors(s, &meta, status);
-	if (r == 0)
+	r = cursor_each(store_home(s->kinf->store), status_add_cursor, NULL,
+		&(struct cursor_walk){status, snapshot, &meta});
+	if (status->n_cursors)
+		qsort(status->cursors, status->n_cursors, sizeof(*status->cursors),
+			status_compare_cursors);
+	if (r >= 0)
 		r = status_gather_database(journal_env(journal), snapshot_journal_txn(snapshot),
 			status, &status->journal);
 	if (r == 0)

@@ -82,8 +82,8 @@ static int status_put_processes(const struct store_status *s, struct table *tabl
 	return r;
 }
 
-/* Puts a line about the clients of kinf-serve, if it runs. */
-static void status_put_clients(const struct store_status *s, struct buf *out)
+/* "Feeds: 62 (60 live, 1 gone, 1 forbidden)", the states in the order of their first feeds. */
+static void status_put_feed_states(const struct store_status *s, struct buf *out)
 {
 	const struct status_process *serve = &s->processes[STATUS_SERVE];
 
@@ -92,15 +92,7 @@ static void status_put_clients(const struct store_status *s, struct buf *out)
 			serve->counters[STAT_SERVE_CONNECTIONS],
 			serve->counters[STAT_SERVE_WATCHES],
 			*s->addresses ? s->addresses : "no address yet");
-}
-
-/* "Feeds: 62 (60 live, 1 gone, 1 forbidden)", the states in the order of their first feeds. */
-static void status_put_feed_states(const struct store_status *s, struct buf *out)
-{
-	bool unread = !s->n_feeds && !s->journal.open && !s->journal.missing;
-
-	status_put_clients(s, out);
-	if (unread) {
+	if (!s->n_feeds && !s->journal.open && !s->journal.missing) {
 		buf_str(out, "Feeds:   not read, see Error");
 		return;
 	}

@@ -34,20 +34,6 @@ static int display_json_scalar(const struct value *value, char *scratch, struct 
 	return FOUND;
 }
 
-/* Appends a scalar as its text, a string without quotes, a map or list as compact JSON. */
-static int display_text(const struct value *value, struct buf *out)
-{
-	char scratch[VALUE_SCRATCH];
-	struct bytes text;
-
-	if (value_scalar_text(value, scratch, &text) == NOT_FOUND) {
-		int r = value_document(value, &text);
-		return r < 0 ? r : json_write(text, 0, out);
-	}
-	buf_bytes_put(out, text);
-	return buf_error(out);
-}
-
 /* ---- values with sorted keys -------------------------------------------- */
 
 struct display_member {
@@ -210,11 +196,19 @@ void display_bytes(struct bytes text, struct buf *out)
 
 int display_line(const struct value *value, struct buf *out)
 {
-	CLEANUP(buf_release) struct buf text = BUF_INIT;
-	int r = display_text(value, &text);
+	CLEANUP(buf_release) struct buf json = BUF_INIT;
+	char scratch[VALUE_SCRATCH];
+	struct bytes text;
+	int r = value_scalar_text(value, scratch, &text);
 
+	if (r == NOT_FOUND) { /* a map or a list */
+		r = value_document(value, &text);
+		if (r == 0)
+			r = json_write(text, 0, &json);
+		text = buf_bytes(&json);
+	}
 	if (r < 0)
 		return r;
-	display_bytes(buf_bytes(&text), out);
+	display_bytes(text, out);
 	return buf_error(out);
 }

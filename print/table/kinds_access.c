@@ -52,31 +52,10 @@ static const struct printer_cell_row webhook_cells[] = {
 	CELL_AGE,
 };
 
-/* A selector as the text of the API server's generated message. */
-static void admission_put_selector(struct printer_row *row, const struct value *selector)
-{
-	struct printer_list labels;
-
-	printer_list_at(row, selector, "matchLabels", NULL, &labels);
-	buf_str(row->text, "&LabelSelector{MatchLabels:map[string]string{");
-	for (size_t i = 0; i < labels.n; i++)
-		buf_printf(row->text, "%.*s: %.*s,", BYTES_ARG(labels.items[i].key),
-			BYTES_ARG(labels.items[i].value.text));
-	printer_list_release(&labels);
-	buf_str(row->text, "},MatchExpressions:[]LabelSelectorRequirement{");
-	struct value_iter iter = printer_items(row, selector, "matchExpressions");
-	struct value expression;
-	while (printer_next(row, &iter, &expression)) {
-		buf_str(row->text, "LabelSelectorRequirement{Key:");
-		printer_put_words(row, &expression, "{key},Operator:{operator},Values:");
-		printer_put_words(row, &expression, "{values:go},},");
-	}
-	buf_str(row->text, "},}");
-}
-
 static enum printer_cell_type admission_param(struct printer_row *row)
 {
-	struct value param, selector;
+	struct value param, selector, expression;
+	struct printer_list labels;
 
 	if (!printer_find(row, &row->object, "spec.paramRef", &param))
 		return printer_put(row, "<unset>");
@@ -89,7 +68,21 @@ static enum printer_cell_type admission_param(struct printer_row *row)
 	}
 	if (!printer_find(row, &param, "selector", &selector))
 		return printer_put(row, "<unset>");
-	admission_put_selector(row, &selector);
+	/* the text of the API server's generated message */
+	printer_list_at(row, &selector, "matchLabels", NULL, &labels);
+	buf_str(row->text, "&LabelSelector{MatchLabels:map[string]string{");
+	for (size_t i = 0; i < labels.n; i++)
+		buf_printf(row->text, "%.*s: %.*s,", BYTES_ARG(labels.items[i].key),
+			BYTES_ARG(labels.items[i].value.text));
+	printer_list_release(&labels);
+	buf_str(row->text, "},MatchExpressions:[]LabelSelectorRequirement{");
+	struct value_iter iter = printer_items(row, &selector, "matchExpressions");
+	while (printer_next(row, &iter, &expression)) {
+		buf_str(row->text, "LabelSelectorRequirement{Key:");
+		printer_put_words(row, &expression, "{key},Operator:{operator},Values:");
+		printer_put_words(row, &expression, "{values:go},},");
+	}
+	buf_str(row->text, "},}");
 	return PRINTER_STRING;
 }
 

@@ -156,30 +156,27 @@ static void pod_add_containers(struct printer_row *row, struct pod_summary *pod)
 	}
 }
 
-static void pod_set_phase(struct printer_row *row, struct pod_summary *pod)
+/* Three cells need the summary, made once. */
+static const struct pod_summary *pod_summarize(struct printer_row *row)
 {
-	struct bytes reason = printer_text(row, &row->object, "status.reason");
+	struct pod_summary *pod = &row->pod;
+	struct value containers, container;
 
-	pod->prefix = "";
+	if (pod->made)
+		return pod;
+	*pod = (struct pod_summary){.made = true, .prefix = "", .restarted = BYTES_NONE};
+	struct value_iter iter = printer_items(row, &row->object, "spec.initContainers");
+	struct bytes reason = printer_text(row, &row->object, "status.reason");
 	pod->reason = reason.size ? reason : printer_text(row, &row->object, "status.phase");
 	if (!printer_is_empty(row, &row->object,
 		    "status.conditions[type=PodScheduled][reason=SchedulingGated]"))
 		pod->reason = BYTES_LIT("SchedulingGated");
-}
-
-static struct pod_summary pod_make(struct printer_row *row)
-{
-	struct value_iter iter = printer_items(row, &row->object, "spec.initContainers");
-	struct pod_summary pod = {.made = true, .restarted = BYTES_NONE};
-	struct value containers, container;
-
-	pod_set_phase(row, &pod);
 	if (printer_find(row, &row->object, "spec.containers", &containers))
-		pod.total = containers.count;
-	for (; printer_next(row, &iter, &container); pod.init_total++)
-		pod.total += printer_is(row, &container, "restartPolicy", "Always");
-	if (!pod_add_inits(row, &pod))
-		pod_add_containers(row, &pod);
+		pod->total = containers.count;
+	for (; printer_next(row, &iter, &container); pod->init_total++)
+		pod->total += printer_is(row, &container, "restartPolicy", "Always");
+	if (!pod_add_inits(row, pod))
+		pod_add_containers(row, pod);
 	if (!printer_text(row, &row->object, "metadata.deletionTimestamp").size)
 		return pod;
 	struct bytes phase = printer_text(row, &row->object, "status.phase");
@@ -187,19 +184,11 @@ static struct pod_summary pod_make(struct printer_row *row)
 		       bytes_equal(phase, BYTES_LIT("Failed"));
 	bool is_lost = printer_is(row, &row->object, "status.reason", "NodeLost");
 	if (is_lost || !is_over) {
-		pod.reason = is_lost ? BYTES_LIT("Unknown") : BYTES_LIT("Terminating");
-		pod.prefix = "";
-		pod.progress = false;
+		pod->reason = is_lost ? BYTES_LIT("Unknown") : BYTES_LIT("Terminating");
+		pod->prefix = "";
+		pod->progress = false;
 	}
 	return pod;
-}
-
-/* Three cells need the summary, made once. */
-static const struct pod_summary *pod_summarize(struct printer_row *row)
-{
-	if (!row->pod.made)
-		row->pod = pod_make(row);
-	return &row->pod;
 }
 
 static enum printer_cell_type pod_ready(struct printer_row *row)

@@ -291,18 +291,6 @@ const char *printer_order(const struct printer *printer)
 
 /* ---- cells -------------------------------------------------------------- */
 
-static enum printer_cell_type printer_put_boolean(
-	struct printer_row *row, const struct printer_cell_row *cell)
-{
-	struct value value;
-
-	if (!printer_find(row, &row->object, cell->path, &value) || value.type != VALUE_BOOL)
-		buf_str(row->text, cell->none);
-	else
-		buf_str(row->text, value.u.b ? "true" : "false");
-	return PRINTER_BOOLEAN;
-}
-
 static enum printer_cell_type printer_put_first(
 	struct printer_row *row, const struct printer_cell_row *cell)
 {
@@ -337,7 +325,11 @@ static enum printer_cell_type printer_make(
 		buf_printf(row->text, "%" PRId64, printer_integer(row, object, cell->path));
 		return PRINTER_NUMBER;
 	case HOW_BOOLEAN:
-		return printer_put_boolean(row, cell);
+		if (!printer_find(row, object, cell->path, &value) || value.type != VALUE_BOOL)
+			buf_str(row->text, cell->none);
+		else
+			buf_str(row->text, value.u.b ? "true" : "false");
+		return PRINTER_BOOLEAN;
 	case HOW_COUNT:
 		if (printer_find(row, object, cell->path, &value))
 			count = value.count;

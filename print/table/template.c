@@ -113,27 +113,22 @@ static int template_parse_path(const char *text, struct path **ret_path)
 	return path_parse(braced, ret_path);
 }
 
-/* Finds out whether one pass over the items of a List is enough for the path of NODE. */
-static int template_split_path(struct template_node *node)
-{
-	static const char all[] = "items[*]";
-	const char *text = node->path ? path_text(node->path) : "";
-
-	if (strncmp(text, all, sizeof(all) - 1) != 0 || path_has_union(node->path))
-		return 0;
-	node->of_items = true;
-	text += sizeof(all) - 1;
-	return *text ? path_parse(text, &node->in_item) : 0;
-}
-
 static int template_add_path(struct template_parser *parser, enum node_type type, const char *text)
 {
+	static const char all[] = "items[*]";
 	struct template_node *node;
 	int r = template_add_node(parser, type, BYTES_NONE, &node);
 
 	if (r == 0)
 		r = template_parse_path(text, &node->path);
-	return r < 0 ? r : template_split_path(node);
+	if (r < 0 || !node->path)
+		return r;
+	text = path_text(node->path);
+	if (strncmp(text, all, sizeof(all) - 1) != 0 || path_has_union(node->path))
+		return 0;
+	node->of_items = true; /* one pass over the items of a List is enough */
+	text += sizeof(all) - 1;
+	return *text ? path_parse(text, &node->in_item) : 0;
 }
 
 /* Reads the text between braces, from after the first to after the other. */
