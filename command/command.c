@@ -49,22 +49,6 @@ static int command_explain_pending(void *arg, const struct kinf_feed_info *pendi
 	return 1;
 }
 
-/* The store has no feed at all. Writes why, if the reflector knows, from AT in TEXT on. */
-static void command_explain_no_feeds(
-	const struct kinf *kinf, char text[COMMAND_TEXT_SIZE], char *at)
-{
-	CLEANUP(daemon_view_release) struct daemon_view reflector = {.page = NULL};
-	size_t size = COMMAND_TEXT_SIZE - (size_t)(at - text);
-
-	daemon_view_take(store_home(kinf->store), HOME_REFLECTOR, &reflector);
-	if (!reflector.page || !reflector.alive)
-		(void)snprintf(at, size, SNAPSHOT_NO_FEEDS ", and kinf-reflector does not run: %s",
-			daemon_view_remedy(&reflector));
-	else if (*reflector.process.error)
-		(void)snprintf(at, size, SNAPSHOT_NO_FEEDS ": kinf-reflector: %s",
-			reflector.process.error);
-}
-
 void command_explain(
 	const struct kinf *kinf, const char *feed, int code, char text[COMMAND_TEXT_SIZE])
 {
@@ -76,8 +60,18 @@ void command_explain(
 		(feed && status_each_pending(kinf, command_explain_pending, &explanation) != 0))
 		return;
 	char *at = strstr(text, SNAPSHOT_NO_FEEDS);
-	if (at)
-		command_explain_no_feeds(kinf, text, at);
+	if (!at)
+		return;
+	/* The store has no feed at all: writes why, if the reflector knows. */
+	CLEANUP(daemon_view_release) struct daemon_view reflector = {.page = NULL};
+	size_t size = COMMAND_TEXT_SIZE - (size_t)(at - text);
+	daemon_view_take(store_home(kinf->store), HOME_REFLECTOR, &reflector);
+	if (!reflector.page || !reflector.alive)
+		(void)snprintf(at, size, SNAPSHOT_NO_FEEDS ", and kinf-reflector does not run: %s",
+			daemon_view_remedy(&reflector));
+	else if (*reflector.process.error)
+		(void)snprintf(at, size, SNAPSHOT_NO_FEEDS ": kinf-reflector: %s",
+			reflector.process.error);
 }
 
 int command_fail_read(const struct kinf *kinf, const char *feed, int code)
@@ -380,20 +374,6 @@ struct staleness {
 	bool is_covered;        /* a feed may hold objects of it */
 };
 
-static void command_print_staler(const struct kinf_feed_info *info, double limit_seconds)
-{
-	const char *in = info->namespace_;
-	char when[64] = "the time of the last contact with the API server is not known";
-
-	if (info->last_contact_seconds >= 0)
-		(void)snprintf(when, sizeof(when),
-			"the last contact with the API server was %.1f s ago",
-			info->last_contact_seconds);
-	(void)fprintf(stderr, "Error: %s%s%s is staler than --max-staleness %gs: %s\n",
-		info->full_name, *in ? " in " : "", in, limit_seconds < 1e-6 ? 0 : limit_seconds,
-		when);
-}
-
 static int command_note_feed(void *arg, const struct kinf_feed_info *info)
 {
 	struct staleness *staleness = arg;
@@ -408,8 +388,15 @@ static int command_note_feed(void *arg, const struct kinf_feed_info *info)
 		return 0;
 	staleness->is_covered = true;
 	if (staleness->limit_seconds > 0 && (age < 0 || age > staleness->limit_seconds)) {
+		char when[64] = "the time of the last contact with the API server is not known";
+
 		staleness->exceeded = true;
-		command_print_staler(info, staleness->limit_seconds);
+		if (age >= 0)
+			(void)snprintf(when, sizeof(when),
+				"the last contact with the API server was %.1f s ago", age);
+		(void)fprintf(stderr, "Error: %s%s%s is staler than --max-staleness %gs: %s\n",
+			info->full_name, *in ? " in " : "", in,
+			staleness->limit_seconds < 1e-6 ? 0 : staleness->limit_seconds, when);
 	}
 	if (strcmp(info->state, "live") == 0)
 		return 0;

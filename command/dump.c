@@ -129,18 +129,6 @@ static int dump_open_journal(struct dump *dump)
 	return r == NOT_FOUND ? 0 : r;
 }
 
-/* Opens the index by itself, beside an unusable journal. */
-static int dump_open_index(struct dump *dump)
-{
-	int r = index_open_read(dump->home, &dump->index);
-
-	if (r == 0)
-		r = txn_begin_read(index_env(dump->index), &dump->index_txn);
-	if (r < 0)
-		index_close(&dump->index);
-	return r;
-}
-
 /* Opens one snapshot of both databases; without an index, the journal alone. */
 static int dump_open(struct dump *dump)
 {
@@ -176,7 +164,11 @@ static int dump_open_part(
 		(void)command_fail(r);
 	err_forget();
 	dump_salvage(dump);
-	r = dump_open_index(dump);
+	r = index_open_read(dump->home, &dump->index);
+	if (r == 0)
+		r = txn_begin_read(index_env(dump->index), &dump->index_txn);
+	if (r < 0)
+		index_close(&dump->index);
 	err_ignore(r < 0 ? r : 0, "the command has said why");
 	return 0;
 }

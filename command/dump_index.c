@@ -81,15 +81,6 @@ static void dump_term_names(struct dump *dump, const struct index_definition *de
 	dump_number(dump, "term", row->term);
 }
 
-static int dump_term(struct dump *dump, const struct index_definition *definition,
-	const struct index_term_row *row)
-{
-	dump_begin(dump, "term");
-	dump_term_names(dump, definition, row);
-	dump_number(dump, "postings", row->count);
-	return dump_end(dump);
-}
-
 static int dump_postings(struct dump *dump, const struct index_definition *definition,
 	const struct index_term_row *row)
 {
@@ -118,9 +109,16 @@ static int dump_definition_terms(
 	struct index_term_row row;
 	int r = 0;
 
-	while (r == 0 && (r = index_next_value(&rows, &row)) == FOUND)
-		r = postings ? dump_postings(dump, definition, &row)
-			     : dump_term(dump, definition, &row);
+	while (r == 0 && (r = index_next_value(&rows, &row)) == FOUND) {
+		if (postings) {
+			r = dump_postings(dump, definition, &row);
+			continue;
+		}
+		dump_begin(dump, "term");
+		dump_term_names(dump, definition, &row);
+		dump_number(dump, "postings", row.count);
+		r = dump_end(dump);
+	}
 	return r == END ? 0 : r;
 }
 

@@ -198,24 +198,19 @@ static int get_all_named(struct get *get, const struct target *target)
 
 /* ---- by query ----------------------------------------------------------- */
 
-/* Returns the API server's order of the kind, if the query leaves it open. */
-static const char *get_order(const struct get *get)
-{
-	const struct get_args *args = &get->args;
-
-	if (get->print.format > PRINT_WIDE || args->sort_by || args->limit || args->continue_token)
-		return args->sort_by;
-	return printer_order(get->print.object_table.printer); /* made by print_feed() */
-}
-
 /* Prints the objects of QUERY in one feed. Sets *RET_LIST, with the RV and the token. */
 static int get_list(struct get *get, const struct target *target, struct kinf_query query,
 	struct kinf_listing **ret_list)
 {
+	const struct get_args *args = &get->args;
 	struct kinf_object object;
 
 	query.feed = target->feed;
-	query.sort_by = get_order(get);
+	query.sort_by = args->sort_by;
+	/* the API server's order of the kind, if the query leaves it open */
+	if (get->print.format <= PRINT_WIDE && !args->sort_by && !args->limit &&
+		!args->continue_token)
+		query.sort_by = printer_order(get->print.object_table.printer);
 	int r = kinf_list(get->view.snapshot, &query, ret_list);
 	if (r != 0)
 		return get_fail(get, target, r);

@@ -35,11 +35,13 @@ static void history_put_time(struct buf *out, uint64_t time_ns)
 	buf_str(out, text);
 }
 
-/* Reads the user that the import of an audit log has put into the version. On a live cluster anyone
- * may write such an annotation. */
-static int history_user(
-	struct kinf_snapshot *snapshot, const struct kinf_object *object, struct bytes *ret_user)
+/* Appends who made the version, if known: the user that the import of an audit log has put into it,
+ * else the managers. On a live cluster anyone may write such an annotation. managedFields of a
+ * deleted object are of its last write, so they tell nothing of the deletion. */
+static int history_put_author(struct buf *out, struct kinf_snapshot *snapshot,
+	const struct kinf_change *change, bool *ret_is_user)
 {
+	const struct kinf_object *object = &change->object;
 	struct snapshot *store = snapshot->snapshot;
 	struct journal_meta meta;
 	const char *user = "";
@@ -49,23 +51,11 @@ static int history_user(
 	if (r == 0 && object->body_size && journal_is_imported(&meta))
 		r = kinf_object_path(
 			object, "metadata.annotations['kinformer/audit-user']", &user, &size);
-	*ret_user = BYTES(user, size);
-	return r < 0 ? r : 0;
-}
-
-/* Appends who made the version, if known: the user of an audit log, else the managers.
- * managedFields of a deleted object are of its last write, so they tell nothing of the deletion. */
-static int history_put_author(struct buf *out, struct kinf_snapshot *snapshot,
-	const struct kinf_change *change, bool *ret_is_user)
-{
-	struct bytes user = BYTES_NONE;
-	int r = history_user(snapshot, &change->object, &user);
-
-	*ret_is_user = user.size > 0;
-	if (r == 0 && user.size)
-		display_bytes(user, out);
-	else if (r == 0 && strcmp(change->type, "DELETED") != 0)
-		r = fields_put_managers(&change->object, out);
+	*ret_is_user = size > 0;
+	if (r >= 0 && size)
+		display_bytes(BYTES(user, size), out);
+	else if (r >= 0 && strcmp(change->type, "DELETED") != 0)
+		r = fields_put_managers(object, out);
 	return r < 0 ? r : buf_error(out);
 }
 
@@ -398,17 +388,6 @@ static void log_release(struct log *log)
 	command_view_release(&log->view);
 }
 
-static bool log_shows(const struct log *log, const struct kinf_change *change)
-{
-	const char *in = log->args.namespace_;
-	const struct kinf_object *object = &change->object;
-
-	if (change->time_ns < log->since_ns)
-		return false;
-	return !in || (strlen(in) < object->key_size && object->key[strlen(in)] == '/' &&
-			      memcmp(object->key, in, strlen(in)) == 0);
-}
-
 static int log_change(void *arg, const struct snapshot_feed *feed, const struct kinf_change *change,
 	const struct kinf_object *before)
 {
@@ -416,12 +395,15 @@ static int log_change(void *arg, const struct snapshot_feed *feed, const struct 
 	struct buf *out = &log->out;
 	const struct kinf_object *object = &change->object;
 	const char *name = feed->definition.name, *resource = feed->definition.resource;
+	const char *in = log->args.namespace_;
 	const struct path *under = log->fields;
 	bool compare = before && strcmp(change->type, "MODIFIED") == 0;
 	size_t n = 0, begin = out->size;
 	int r = 0;
 
-	if (!log_shows(log, change) || (under && !compare))
+	if (change->time_ns < log->since_ns || (under && !compare) ||
+		(in && (strlen(in) >= object->key_size || object->key[strlen(in)] != '/' ||
+			       memcmp(object->key, in, strlen(in)) != 0)))
 		return 0;
 	if (log->json) {
 		const struct history_line line = {.snapshot = log->view.snapshot,

@@ -101,18 +101,6 @@ static bool main_is_called(const char *path, const char *name)
 	return path && strcmp(slash ? slash + 1 : path, name) == 0;
 }
 
-/* Reports the unknown command NAME; suggests a similar one. */
-static void main_print_unknown(const char *name)
-{
-	const char *program = options_program(&main_options), *meant = NULL;
-
-	for (size_t i = 0; i < ARRAY_SIZE(commands) && !meant; i++)
-		if (similar(name, commands[i].name))
-			meant = commands[i].name;
-	(void)fprintf(stderr, "%s: unknown command '%s'%s%s%s; see '%s --help'\n", program, name,
-		meant ? ": did you mean '" : "", meant ? meant : "", meant ? "'?" : "", program);
-}
-
 /* Finds the command, and runs it. Returns: the exit status. */
 static int main_run(int argc, char **argv)
 {
@@ -145,23 +133,21 @@ static int main_run(int argc, char **argv)
 	}
 	if (command)
 		return command->run(argc - 1, argv + 1);
-	if (*name == '-')
+	if (*name == '-') {
 		(void)fprintf(stderr, "kinf: which command? see 'kinf --help'\n");
-	else if (*name)
-		main_print_unknown(name);
-	else
+		return PROC_USAGE;
+	}
+	if (!*name) {
 		main_print_help(stderr);
+		return PROC_USAGE;
+	}
+	const char *program = options_program(&main_options), *meant = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(commands) && !meant; i++)
+		if (similar(name, commands[i].name))
+			meant = commands[i].name;
+	(void)fprintf(stderr, "%s: unknown command '%s'%s%s%s; see '%s --help'\n", program, name,
+		meant ? ": did you mean '" : "", meant ? meant : "", meant ? "'?" : "", program);
 	return PROC_USAGE;
-}
-
-/* Writes the rest of the output. Returns the exit status for the command's STATUS. */
-static int main_end(int status)
-{
-	int r = output_flush();
-
-	if (r < 0 && r != -EPIPE) /* the consumer is gone: nothing to say */
-		(void)command_fail(r);
-	return status == PROC_OK && (r < 0 || command_saw_damage) ? PROC_FAILED : status;
 }
 
 int main(int argc, char **argv)
@@ -179,5 +165,9 @@ int main(int argc, char **argv)
 		return status;
 	}
 	signals_begin();
-	return main_end(main_run(argc, argv));
+	int status = main_run(argc, argv);
+	int r = output_flush();
+	if (r < 0 && r != -EPIPE) /* the consumer is gone: nothing to say */
+		(void)command_fail(r);
+	return status == PROC_OK && (r < 0 || command_saw_damage) ? PROC_FAILED : status;
 }

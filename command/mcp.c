@@ -325,21 +325,6 @@ static const char *mcp_find_mismatch(const struct mcp *mcp, const char *method)
 	return NULL;
 }
 
-/* Checks the headers of HTTP. Returns false after it wrote the error. */
-static bool mcp_check_headers(struct mcp *mcp, const char *method)
-{
-	char text[160];
-
-	mcp->modern = yaml_get(yaml_get(mcp->params, "_meta"), META "protocolVersion");
-	const char *header = mcp_find_mismatch(mcp, method);
-	if (!header)
-		return true;
-	(void)snprintf(text, sizeof(text), "the header %s %s", header,
-		mcp->modern ? "does not match the message" : "names an unknown revision");
-	mcp_put_error(mcp, mcp->modern ? MCP_MISMATCH : MCP_REQUEST, text);
-	return false;
-}
-
 static void mcp_answer(struct mcp *mcp, const char *method)
 {
 	static const struct {
@@ -353,7 +338,15 @@ static void mcp_answer(struct mcp *mcp, const char *method)
 		mcp_put_error(mcp, MCP_PARAMS, "'params' must be an object");
 		return;
 	}
-	if (!mcp_check_headers(mcp, method) || !mcp_check_version(mcp))
+	mcp->modern = yaml_get(yaml_get(mcp->params, "_meta"), META "protocolVersion");
+	const char *header = mcp_find_mismatch(mcp, method);
+	if (header) {
+		(void)snprintf(text, sizeof(text), "the header %s %s", header,
+			mcp->modern ? "does not match the message" : "names an unknown revision");
+		mcp_put_error(mcp, mcp->modern ? MCP_MISMATCH : MCP_REQUEST, text);
+		return;
+	}
+	if (!mcp_check_version(mcp))
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
 		if (strcmp(method, methods[i].name) == 0) {

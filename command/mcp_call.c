@@ -244,21 +244,6 @@ static bool call_begin(struct mcp_call *call, const struct config_flags *flags)
 
 /* ---- the command ---------------------------------------------------------- */
 
-static void call_words(struct mcp_call *call, const struct config_flags *flags)
-{
-	const struct {
-		const char *option, *value;
-	} common[] = {{"--store=", flags->store}, {"--runtime-dir=", flags->runtime_dir},
-		{"--config=", flags->file}, {"--cluster=", flags->cluster}};
-
-	call_add(call, "kinf", "");
-	for (size_t i = 0; i < ARRAY_SIZE(call->tool->command) && call->tool->command[i]; i++)
-		call_add(call, call->tool->command[i], "");
-	for (size_t i = 0; i < ARRAY_SIZE(common); i++)
-		if (common[i].value)
-			call_add(call, common[i].option, common[i].value);
-}
-
 /* Starts the command with both outputs into a pipe. Returns its pid; *RET_FD: the other end. */
 static int call_start(struct mcp_call *call, int *ret_fd, pid_t *ret_pid)
 {
@@ -396,6 +381,10 @@ int mcp_call(const struct config_flags *flags, const char *name, const struct ya
 	struct buf *out, bool *ret_failed)
 {
 	CLEANUP(call_release) struct mcp_call call = {.out = out};
+	const struct {
+		const char *option, *value;
+	} common[] = {{"--store=", flags->store}, {"--runtime-dir=", flags->runtime_dir},
+		{"--config=", flags->file}, {"--cluster=", flags->cluster}};
 
 	call.tool = mcp_find(name);
 	if (!call.tool)
@@ -403,7 +392,12 @@ int mcp_call(const struct config_flags *flags, const char *name, const struct ya
 	*ret_failed = true;
 	call.remote = getenv("GATEWAY_INTERFACE");
 	call.resource = call.tool->resource;
-	call_words(&call, flags);
+	call_add(&call, "kinf", "");
+	for (size_t i = 0; i < ARRAY_SIZE(call.tool->command) && call.tool->command[i]; i++)
+		call_add(&call, call.tool->command[i], "");
+	for (size_t i = 0; i < ARRAY_SIZE(common); i++)
+		if (common[i].value)
+			call_add(&call, common[i].option, common[i].value);
 	if (!call_read(&call, arguments) || !call_begin(&call, flags))
 		return buf_error(out);
 	call_add(&call, "--", "");

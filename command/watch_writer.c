@@ -36,16 +36,6 @@ bool watch_writer_ended(struct watch_writer *writer)
 	return writer->ended;
 }
 
-/* Returns -EPIPE if the output has no reader any more: write(2) does not tell an idle command. */
-static int watch_writer_check_consumer(void)
-{
-	struct pollfd fd = {.fd = STDOUT_FILENO};
-
-	return poll(&fd, 1, 0) > 0 && fd.revents & (POLLERR | POLLHUP)
-		       ? err_set(-EPIPE, "the output")
-		       : 0;
-}
-
 int watch_writer_flush(struct watch_writer *writer)
 {
 	const uint8_t *next = writer->text.data;
@@ -56,8 +46,14 @@ int watch_writer_flush(struct watch_writer *writer)
 		{.fd = writer->signals, .events = POLLIN},
 	};
 
-	if (r == 0 && !left)
-		return watch_writer_check_consumer();
+	if (r == 0 && !left) {
+		struct pollfd consumer = {.fd = STDOUT_FILENO};
+
+		/* write(2) does not tell an idle command that the consumer is gone */
+		return poll(&consumer, 1, 0) > 0 && consumer.revents & (POLLERR | POLLHUP)
+			       ? err_set(-EPIPE, "the output")
+			       : 0;
+	}
 	while (r == 0 && left) {
 		/* After a signal only the consumer is waited for. */
 		int ready = poll(fds, writer->ended ? 1 : 2, writer->ended ? GRACE_MS : -1);

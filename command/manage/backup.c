@@ -60,18 +60,6 @@ int backup_open_snapshot(struct kinf *kinf, struct kinf_snapshot **ret_snapshot)
 	return r == 0 ? 0 : err_say(r < 0 ? r : -EAGAIN, "%s", kinf_error(kinf));
 }
 
-/* Chooses the parent of the partial directory for standard output. */
-static int backup_choose_scratch(char path[PATH_MAX])
-{
-	const char *given = getenv("TMPDIR");
-	int n = snprintf(path, PATH_MAX, "%s/kinf-backup-%u", given && *given ? given : "/var/tmp",
-		(unsigned)geteuid());
-
-	return n < PATH_MAX ? 0
-			    : err_say(-ENAMETOOLONG, "$TMPDIR has %zu bytes: a path has at most %d",
-				      strlen(given), PATH_MAX - 1);
-}
-
 /* Writes the store at PATH as a tar: to OUT, or if that is -1 to FILE in the partial directory. */
 static int backup_write_tar(struct backup *backup, const char *path, int out, const char *file)
 {
@@ -92,13 +80,18 @@ static int backup_write_tar(struct backup *backup, const char *path, int out, co
 static int backup_make(struct backup *backup, struct kinf_snapshot *snapshot, const char *target)
 {
 	char scratch[PATH_MAX], path[PATH_MAX];
+	const char *given = getenv("TMPDIR"), *parent = given && *given ? given : "/var/tmp";
 	bool is_stdout = strcmp(target, "-") == 0;
 	size_t size = strlen(target);
 	struct stat st;
 	bool is_directory = !is_stdout && ((size && target[size - 1] == '/') ||
 						  (stat(target, &st) == 0 && S_ISDIR(st.st_mode)));
 
-	int r = is_stdout ? backup_choose_scratch(scratch) : 0;
+	int r = 0;
+	if (is_stdout && snprintf(scratch, sizeof(scratch), "%s/kinf-backup-%u", parent,
+				 (unsigned)geteuid()) >= PATH_MAX)
+		r = err_say(-ENAMETOOLONG, "$TMPDIR has %zu bytes: a path has at most %d",
+			strlen(parent), PATH_MAX - 1);
 	if (r == 0)
 		r = partial_begin(&backup->partial, is_stdout ? scratch : target,
 			is_directory ? PARTIAL_DIRECTORY : PARTIAL_FILE);

@@ -124,21 +124,6 @@ static uint64_t compact_size(const struct compact *compact, enum home_role role)
 	return fstatat(fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-static void compact_note_room(const struct compact *compact)
-{
-	uint64_t journal = compact_size(compact, HOME_REFLECTOR),
-		 index = compact_size(compact, HOME_PROCESSOR);
-	uint64_t most = journal > index ? journal : index;
-	struct statvfs disk;
-
-	if (fstatvfs(home_fd(compact->home), &disk) == 0)
-		(void)fprintf(stderr,
-			"note: this takes at most %" PRIu64
-			" MiB of disk space for a while, and %" PRIu64 " MiB are free\n",
-			((most + most / 5) >> 20) + 1,
-			(uint64_t)disk.f_bavail * disk.f_frsize >> 20);
-}
-
 /* Compacts without the daemon. */
 static int compact_offline(struct compact *compact, enum home_role role)
 {
@@ -200,7 +185,16 @@ int command_compact(int argc, char **argv)
 	if (r < 0)
 		return command_fail(r);
 	struct compact compact = {.home = home, .signals = -1};
-	compact_note_room(&compact);
+	uint64_t journal = compact_size(&compact, HOME_REFLECTOR),
+		 index = compact_size(&compact, HOME_PROCESSOR);
+	uint64_t most = journal > index ? journal : index;
+	struct statvfs disk;
+	if (fstatvfs(home_fd(home), &disk) == 0)
+		(void)fprintf(stderr,
+			"note: this takes at most %" PRIu64
+			" MiB of disk space for a while, and %" PRIu64 " MiB are free\n",
+			((most + most / 5) >> 20) + 1,
+			(uint64_t)disk.f_bavail * disk.f_frsize >> 20);
 	for (int role = 0; r == 0 && role < HOME_ROLE_MAX; role++)
 		r = compact_database(&compact, (enum home_role)role);
 	if (r == NOT_FOUND)

@@ -194,18 +194,6 @@ static void health_notify(struct health *health, bool ready, char *text)
 	parent_notify(message);
 }
 
-static void health_show_lists(struct health *health, const struct health_feeds *feeds)
-{
-	if (health->has_listed || !feeds->n)
-		return;
-	if (!feeds->has_lists) {
-		health_end(health);
-		return;
-	}
-	health->ticker.what = "listing";
-	ticker_show(&health->ticker, feeds->done, feeds->total, "objects");
-}
-
 void health_check(struct health *health, const struct children *children)
 {
 	CLEANUP(home_close) struct home *home = NULL;
@@ -236,7 +224,14 @@ void health_check(struct health *health, const struct children *children)
 		health_describe_feeds(&feeds, text, sizeof(text));
 	if (parent_has_manager())
 		health_notify(health, faulty ? settled : feeds.n && !feeds.listing, text);
-	health_show_lists(health, &feeds);
+	if (health->has_listed || !feeds.n)
+		return;
+	if (feeds.has_lists) {
+		health->ticker.what = "listing";
+		ticker_show(&health->ticker, feeds.done, feeds.total, "objects");
+	} else {
+		health_end(health);
+	}
 }
 
 void health_end(struct health *health)

@@ -17,17 +17,6 @@ static const struct option_spec remove_options[] = {
 	{'y', "yes", OPTION_FLAG, offsetof(struct remove_args, yes), NULL, "do not ask"},
 };
 
-/* Asks on the terminal. Returns true for yes. */
-static bool remove_ask(const struct home *home)
-{
-	char answer[16] = "";
-
-	(void)fprintf(stderr,
-		"Remove the store '%s' with all its objects, history and cursors? [y/N] ",
-		home_path(home));
-	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
-}
-
 static int remove_take(struct home *home)
 {
 	for (int role = 0; role < HOME_ROLE_MAX; role++) {
@@ -66,9 +55,17 @@ int command_remove_store(int argc, char **argv)
 	r = maintenance_open(&line.flags, &home);
 	if (r < 0)
 		return command_fail(r);
-	if (!args.yes && !remove_ask(home)) {
-		(void)fprintf(stderr, "nothing was removed\n");
-		return PROC_FAILED;
+	if (!args.yes) {
+		char answer[16] = "";
+
+		(void)fprintf(stderr,
+			"Remove the store '%s' with all its objects, history and cursors? [y/N] ",
+			home_path(home));
+		if (!fgets(answer, sizeof(answer), stdin) ||
+			(answer[0] != 'y' && answer[0] != 'Y')) {
+			(void)fprintf(stderr, "nothing was removed\n");
+			return PROC_FAILED;
+		}
 	}
 	r = remove_take(home);
 	if (r == 0)
